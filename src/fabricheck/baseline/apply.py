@@ -188,33 +188,33 @@ def best(path: Path, cases: Mapping[ReferenceCase, Sequence[Series]]) -> Referen
         FabricheckError: if a file is wrong.
     """
     rules = load(path).rules
-    found: dict[tuple[str, ...], list[Series]] = defaultdict(list)
+    series_of: dict[tuple[str, ...], list[Series]] = defaultdict(list)
     for case, series in cases.items():
         fields = fields_of(case.check, case.key)
-        said = {key for rule in rules if rule.is_for(fields) for key in rule.says}
-        if "bound" in said and "value" not in said:
-            found[tuple(fields[name] for name in _CASE)] += series
-    known = read_measured(path)
-    entries = {tuple(each[name] for name in _CASE): each for each in known["best"]}
-    for names, series in sorted(found.items()):
+        keys = {key for rule in rules if rule.is_for(fields) for key in rule.says}
+        if "bound" in keys and "value" not in keys:
+            series_of[tuple(fields[name] for name in _CASE)] += series
+    document = read_measured(path)
+    entries = {tuple(each[name] for name in _CASE): each for each in document["best"]}
+    for names, series in sorted(series_of.items()):
         entries[names] = {**dict(zip(_CASE, names, strict=True)), "value": _values(series)}
     own = measured_path(path)
-    return ReferenceChange(own, read(own), written({**known, "best": list(entries.values())}))
+    return ReferenceChange(own, read(own), written({**document, "best": list(entries.values())}))
 
 
 def _values(series: Iterable[Series]) -> dict[str, Any]:
     """The best value by metric and size."""
-    found: dict[Metric, _Sizes] = defaultdict(dict)
+    best_of: dict[Metric, _Sizes] = defaultdict(dict)
     for each in series:
         metric, size = Metric(each.key.metric), each.key.size
         if metric is Metric.LATENCY and each.key.statistic != "p50":
             continue
         pick = min if metric is Metric.LATENCY else max
         values = [float(value) for value in each.values if value > 0]
-        known = found[metric].get(size)
+        before = best_of[metric].get(size)
         if values:
-            found[metric][size] = pick([*values, *([] if known is None else [known])])
-    return {str(metric): _written(metric, sizes) for metric, sizes in found.items() if sizes}
+            best_of[metric][size] = pick([*values, *([] if before is None else [before])])
+    return {str(metric): _written(metric, sizes) for metric, sizes in best_of.items() if sizes}
 
 
 def _written(metric: Metric, sizes: _Sizes) -> float | dict[str, float]:

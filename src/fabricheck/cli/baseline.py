@@ -195,22 +195,24 @@ def accept(
     with apply.locked(where.references[0]):
         changes = []
         if step is None:
-            made, change = _change(select, system, where.references, proposals)
+            proposed, change = _change(select, system, where.references, proposals)
             changes.append(change)
-            name, found = made.system, list(made.steps)
+            name, accepted_steps = proposed.system, list(proposed.steps)
         else:
-            name, _, known = evidence.read(where.store, system, None, where.sites, where.references)
-            found = steps_of_day(known.trend, name, step, _fields(select))
-        if found:
-            _signed(by, why, [each.date for each in found])
+            name, _, nights = evidence.read(
+                where.store, system, None, where.sites, where.references
+            )
+            accepted_steps = steps_of_day(nights.trend, name, step, _fields(select))
+        if accepted_steps:
+            _signed(by, why, [each.date for each in accepted_steps])
             place = path_of(where.references, name).parent
-            changes.append(apply.steps(place, name, found, by, why))
+            changes.append(apply.steps(place, name, accepted_steps, by, why))
         for each in changes:
             each.write()
     written = [str(each.path) for each in changes if each.after != each.before]
     lines = [*map(_became, changes)]
-    lines += [f"accepted, from {accepted.date}: {accepted.words}" for accepted in found]
-    data = {"written": written, "steps": [each.date for each in found]}
+    lines += [f"accepted, from {accepted.date}: {accepted.words}" for accepted in accepted_steps]
+    data = {"written": written, "steps": [each.date for each in accepted_steps]}
     tell(lines, data, machine=machine)
 
 

@@ -76,19 +76,21 @@ def locate(
     _, recorded = session.run(SUITE, wanted, None, options, aside=machine)
     found_cases = load(home() / "perflogs", recorded).cases
     cases = [case for case in found_cases if case.benchmark == "pair_health"]
-    told = (Level.GOOD, Level.WARNING, Level.CRITICAL)
-    unproved = [case for case in cases if case.level not in told]
-    found = [(case, judged(Path(case.output))) for case in cases if case not in unproved]
+    proved = (Level.GOOD, Level.WARNING, Level.CRITICAL)
+    unproved = [case for case in cases if case.level not in proved]
+    judgements = [(case, judged(Path(case.output))) for case in cases if case not in unproved]
     text = [
         line
-        for case, each in found
+        for case, each in judgements
         for line in (f"{case.system}:{case.partition} {case.title}: {each.level}", *lines(each))
     ]
-    tell(text, [{"case": case.title, **as_json(each)} for case, each in found], machine=machine)
+    tell(
+        text, [{"case": case.title, **as_json(each)} for case, each in judgements], machine=machine
+    )
     for case in unproved:
         typer.echo(f"{case.title}: no conclusion: {'; '.join(case.causes)}", err=machine)
-    if node_file is not None and found:
-        names = [set(each.good) for _, each in found]
+    if node_file is not None and judgements:
+        names = [set(each.good) for _, each in judgements]
         write_whole(node_file, "".join(f"{n}\n" for n in sorted(set.intersection(*names))))
-    critical = any(each.level is Level.CRITICAL for _, each in found)
+    critical = any(each.level is Level.CRITICAL for _, each in judgements)
     raise typer.Exit(3 if unproved or not cases else int(critical))

@@ -215,19 +215,19 @@ class _Night:
 
 
 def _check_words(made: Plan, settings: NightSettings) -> None:
-    known: Words = frozenset().union(
+    selectors: Words = frozenset().union(
         *(words_of(each) for each in (*made.cases, *(out.case for out in made.left_out)))
     )
-    asked: dict[str, Iterable[str]] = {
+    sections: dict[str, Iterable[str]] = {
         "always": settings.always,
         "at_least_every": settings.at_least_every,
         "after_change": [word for words in settings.after_change.values() for word in words],
         "weight": settings.weight,
     }
-    for key, words in asked.items():
+    for key, words in sections.items():
         for word in words:
-            if word not in known:
-                near = difflib.get_close_matches(word, sorted(known), 1)
+            if word not in selectors:
+                near = difflib.get_close_matches(word, sorted(selectors), 1)
                 meant = f", did you mean {near[0]!r}" if near else ""
                 raise FabricheckError(
                     f"FC0301 expected selectors of cases of system {made.system} under night > "
@@ -331,18 +331,18 @@ def choose(
     settings = read_section(sites, [system], KEY, NightSettings)[system]
     if not settings.budget:
         return None
-    made = make(suite, system, [NIGHTLY])
+    whole = make(suite, system, [NIGHTLY])
     named = [
         each
-        for each in made.cases
+        for each in whole.cases
         if not benchmarks or each.benchmark in benchmarks
         if not transports or transport_of(each) in transports
     ]
-    wanted = _with_needs(made, named)
-    others = [LeftOut(each, "not asked for") for each in made.cases if each not in wanted]
+    wanted = _with_needs(whole, named)
+    others = [LeftOut(each, "not asked for") for each in whole.cases if each not in wanted]
     past = read_past_nights(home(suite) / "perflogs", system)
-    asked: Plan = replace(made, cases=tuple(wanted), left_out=(*made.left_out, *others))
-    return plan_night(asked, settings, past)
+    tonight: Plan = replace(whole, cases=tuple(wanted), left_out=(*whole.left_out, *others))
+    return plan_night(tonight, settings, past)
 
 
 def _with_needs(made: Plan, wanted: list[CheckCase]) -> list[CheckCase]:

@@ -86,9 +86,9 @@ def _day(entry: Entry) -> str:
 
 
 def _changes(recorded: Iterable[Entry]) -> Iterator[Changed]:
-    known: dict[tuple[str, str, str, str], str] = {}
-    told = sorted((each for each in recorded if isinstance(each, Nodes)), key=lambda e: e.time)
-    for entry in told:
+    latest: dict[tuple[str, str, str, str], str] = {}
+    lines = sorted((each for each in recorded if isinstance(each, Nodes)), key=lambda e: e.time)
+    for entry in lines:
         facts = [
             (entry.partition, "", node, fact, value)
             for node in entry.nodes
@@ -100,9 +100,9 @@ def _changes(recorded: Iterable[Entry]) -> Iterator[Changed]:
             if fact != "program"
         ]
         for partition, environ, node, fact, value in facts:
-            before = known.get((partition, environ, node, fact), value)
+            before = latest.get((partition, environ, node, fact), value)
             if value and value != UNTOLD:
-                known[partition, environ, node, fact] = value
+                latest[partition, environ, node, fact] = value
                 if value != before:
                     yield Changed(_day(entry), partition, environ, fact)
 

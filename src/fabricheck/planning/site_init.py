@@ -108,15 +108,15 @@ def gather(run: Run, on_node: Sequence[str] = (), *, alone: bool = False) -> Fac
         )
         for name, way in ways.items()
     }
-    found = detect.read_spack_find(
+    in_spack = detect.read_spack_find(
         ask("MPIs of Spack", "spack", "-e", str(SUITE), "find", *_MPIS_OF_OSU)
     )
     compilers = {name: mpi.compilers[0] for name, mpi in MPIS.items() if mpi.compilers}
     loaded = _modules(os.environ.get("LOADEDMODULES", ""))
     mpis = [name for name, compiler in compilers.items() if ask("", compiler, "--version")]
     mpis = list(dict.fromkeys((*loaded, *mpis)))
-    said = "" if every else ask("MPI of mpirun", "mpirun", "--version")
-    if launched := [name for name, mpi in MPIS.items() if mpi.launcher in said]:
+    mpirun = "" if every else ask("MPI of mpirun", "mpirun", "--version")
+    if launched := [name for name, mpi in MPIS.items() if mpi.launcher in mpirun]:
         others = [each for each in mpis if each not in launched]
         missing += [f"MPI {each}: mpirun is {launched[0]}'s" for each in others]
         mpis = [each for each in mpis if each in launched]
@@ -125,7 +125,7 @@ def gather(run: Run, on_node: Sequence[str] = (), *, alone: bool = False) -> Fac
         scheduler=scheduler,
         partitions=tuple(each for each in every if each.name in hardware),
         hardware=hardware,
-        spack=tuple(name for name in found if name in MPIS),
+        spack=tuple(name for name in in_spack if name in MPIS),
         mpis=tuple(mpis),
         modules=loaded,
         pmis=tuple(detect.read_mpi_types(ask("PMIs", "sh", "-c", f"{listing} 2>&1")))
@@ -333,7 +333,7 @@ def _hardware(hardware: Hardware) -> dict[str, Any]:
 
 
 def _environments(name: str, facts: Facts) -> list[dict[str, Any]]:
-    found = []
+    environments = []
     for family in dict.fromkeys((*facts.spack, *facts.mpis)):
         in_spack = family in facts.spack
         module = None if in_spack else facts.modules.get(family)
@@ -341,19 +341,19 @@ def _environments(name: str, facts: Facts) -> list[dict[str, Any]]:
         cc, cxx = MPIS[family].compilers if is_own else ("mpicc", "mpicxx")
         pmi = next((each for each in MPIS[family].pmi if each in facts.pmis), None)
         spec = MPIS[family].spec if in_spack else None
-        said = {"mpi_family": family, "pmi": pmi, "mpi_spec": spec}
-        found.append(
+        extras = {"mpi_family": family, "pmi": pmi, "mpi_spec": spec}
+        environments.append(
             {
                 "name": family,
                 "cc": cc,
                 "cxx": cxx,
                 "ftn": "",
                 "features": ["mpi", *(["spack"] if in_spack else [])],
-                "extras": {key: value for key, value in said.items() if value},
+                "extras": {key: value for key, value in extras.items() if value},
                 **({"modules": [module]} if module else {}),
                 **({} if facts.partitions else {"env_vars": [*MPIS[family].alone.items()]}),
                 "target_systems": [name],
             }
         )
     builtin = {"name": "builtin", "features": [*facts.programs], "target_systems": [name]}
-    return [*found, builtin]
+    return [*environments, builtin]

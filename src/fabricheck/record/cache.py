@@ -208,18 +208,20 @@ class Cache:
         outcome: CacheOutcome,
     ) -> CacheSource:
         stamp = _stamp(path)
-        known = before if before and self.is_whole(before) else None
+        whole = before if before and self.is_whole(before) else None
         # A line of the future comes of age without a change of its file.
-        if known and stamp == known.stamp and ProblemKind.FUTURE not in _kinds(known):
+        if whole and stamp == whole.stamp and ProblemKind.FUTURE not in _kinds(whole):
             outcome.unchanged += 1
-            return known
+            return whole
         data, problems = read_bytes(path)
-        grown = known if known and _begins_with(data, known) else None
+        grown = whole if whole and _begins_with(data, whole) else None
         if before and not grown:
             outcome.changed.append(shown(path))
         columns = read_columns(path, data, number, now)
         size = data.rfind(b"\n") + 1
-        told = [(str(each.kind), each.line, each.detail) for each in (*problems, *columns.problems)]
+        faults = [
+            (str(each.kind), each.line, each.detail) for each in (*problems, *columns.problems)
+        ]
         part = _part()
         after = CacheSource(
             path=str(path),
@@ -232,7 +234,7 @@ class Cache:
             values=columns.rows["samples"].height,
             part=part,
             state=self._write(part, columns.rows),
-            problems=told,
+            problems=faults,
         )
         was = (grown.lines, grown.cases, grown.values) if grown else (0, 0, 0)
         is_new = (after.lines, after.cases, after.values) != was
@@ -240,7 +242,7 @@ class Cache:
         outcome.unchanged += not is_new
         outcome.cases += after.cases - was[1]
         outcome.values += after.values - was[2]
-        outcome.problems += len(set(told) - set(map(tuple, grown.problems if grown else ())))
+        outcome.problems += len(set(faults) - set(map(tuple, grown.problems if grown else ())))
         outcome.unread += [str(each) for each in after.found if each.kind in _UNREAD]
         return after
 

@@ -126,20 +126,20 @@ def _reframes(first: str, path: Path) -> tuple[Reader | None, int]:
         for place, name in enumerate(names)
     ]
     composed = {name: pattern for name in columns if (pattern := _pattern(name))}
-    known = {*columns, *(each for pattern in composed.values() for each in pattern.groupindex)}
-    if known.isdisjoint(_TIMES):
+    fields = {*columns, *(each for pattern in composed.values() for each in pattern.groupindex)}
+    if fields.isdisjoint(_TIMES):
         return None, 0
-    variables = _variables(columns, known)
+    variables = _variables(columns, fields)
 
     def read(line: str) -> Iterator[CaseEntry]:
-        given = _named(columns, line.split(delimiter), delimiter)
+        values = _named(columns, line.split(delimiter), delimiter)
         for name, pattern in composed.items():
-            found = pattern.fullmatch(given[name])
-            if not found:
-                raise ValueError(f"expected a field {name!r}, found {given[name]!r:.80}")
-            given |= {each: text or "" for each, text in found.groupdict().items()}
+            parts = pattern.fullmatch(values[name])
+            if not parts:
+                raise ValueError(f"expected a field {name!r}, found {values[name]!r:.80}")
+            values |= {each: text or "" for each, text in parts.groupdict().items()}
         if variables:
-            yield _foreign_case(given, variables, path)
+            yield _foreign_case(values, variables, path)
 
     return read, 0 if match else 1
 

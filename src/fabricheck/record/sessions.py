@@ -93,14 +93,14 @@ def asked_for(perflogs: Path, system: str = "") -> tuple[Known, list[Known]]:
         FabricheckError: if the record holds no such session, or can't be read.
     """
     night = last(perflogs, NIGHT, system)
-    found: dict[str, Known] = {}
+    sessions: dict[str, Known] = {}
     measured: list[Known] = []
     for month, paths in _months(perflogs):
         for entry in (entry for path in paths for entry in entries(path)[0]):
             if system in ("", entry.system):
-                known = found.get(entry.session, Known(entry.session, entry.system))
-                found[entry.session] = known.and_of(entry)
-        measured = [e for e in found.values() if (e.cases or e.ended) and e.kind != STRESS]
+                session = sessions.get(entry.session, Known(entry.session, entry.system))
+                sessions[entry.session] = session.and_of(entry)
+        measured = [e for e in sessions.values() if (e.cases or e.ended) and e.kind != STRESS]
         if month <= night.time[:7] if night else any(each.kind == RUN for each in measured):
             break
     if not measured:
@@ -109,7 +109,7 @@ def asked_for(perflogs: Path, system: str = "") -> tuple[Known, list[Known]]:
             f"{shown(perflogs)}, found none that measured more than a stress: run the checks first"
         )
     chosen = (
-        found[night.session]
+        sessions[night.session]
         if night
         else max(measured, key=lambda each: (each.kind == RUN, each.time))
     )

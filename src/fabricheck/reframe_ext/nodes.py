@@ -29,28 +29,28 @@ def usable_nodes(job: Any, partition: str, check: str) -> tuple[int, dict[str, s
         ReframeError: if the scheduler can't list its nodes, or if no node can run a job.
     """
     name = job.scheduler.registered_name
-    scheduler, asked = scheduler_of(name), flexible_nodes(job)
+    scheduler, option = scheduler_of(name), flexible_nodes(job)
     if scheduler.is_alone:
         return 1, {}
     try:
         nodes = nodes_of(job)
     except NotImplementedError:
-        known = ", ".join(each for each, row in SCHEDULERS.items() if row.lists_nodes)
+        listing = ", ".join(each for each, row in SCHEDULERS.items() if row.lists_nodes)
         raise ReframeError(
-            f"expected a scheduler that lists its nodes ({known}), found {name}: leave the check "
+            f"expected a scheduler that lists its nodes ({listing}), found {name}: leave the check "
             f"out with -x {check}"
         ) from None
-    said = scheduler.known_states()
-    states = {node.name: said.get(node.name, "unknown") for node in nodes}
-    if isinstance(asked, int):
-        return asked, states
-    state = scheduler.idle if asked.lower() == "idle" else asked.lower()
+    reported = scheduler.known_states()
+    states = {node.name: reported.get(node.name, "unknown") for node in nodes}
+    if isinstance(option, int):
+        return option, states
+    state = scheduler.idle if option.lower() == "idle" else option.lower()
     usable = nodes_in_state(job, nodes, state)
     if not usable:
-        found = ", ".join(f"{node} {state}" for node, state in sorted(states.items()))
+        listed = ", ".join(f"{node} {state}" for node, state in sorted(states.items()))
         raise ReframeError(
-            f"expected a node in state {asked!r} in partition {partition}, found "
-            f"{found or 'no node'}: wait, or bring one back"
+            f"expected a node in state {option!r} in partition {partition}, found "
+            f"{listed or 'no node'}: wait, or bring one back"
         )
     return len(usable), states
 

@@ -194,28 +194,28 @@ def sparklines(
     run: ReportedRun, past: HistoryView, places: Mapping[SeriesKey, int]
 ) -> dict[int, Sparkline]:
     """The sparkline of the first key figure that each case has, by the identity of the case."""
-    known = {
+    series_of = {
         (place_of(each.key), each.key.metric, each.key.statistic, each.key.size): each
         for each in past.series
         if each.key.check != STRESS and len(each) >= _FEW
     }
     changes = changes_of(past.events)
-    found = {}
+    drawings = {}
     for case in run.cases:
         if not (benchmark := REGISTRY.get(case.benchmark)):
             continue
         figures = (sample for sample in key_figures(case, benchmark.metrics[0]) if sample)
-        drawn = (known.get((place_of(case), s.metric, s.statistic, s.size)) for s in figures)
+        drawn = (series_of.get((place_of(case), s.metric, s.statistic, s.size)) for s in figures)
         if series := next(filter(None, drawn), None):
             key = series.key
-            found[id(case)] = _sparkline(
+            drawings[id(case)] = _sparkline(
                 case.title,
                 series,
                 changes.get(key, ()),
                 past.trend.visible.get(key),
                 places.get(key),
             )
-    return found
+    return drawings
 
 
 def _sparkline(

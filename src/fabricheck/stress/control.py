@@ -78,21 +78,21 @@ def place_of(name: str, reports: Path = REPORTS) -> StressDirectory:
     Raises:
         FabricheckError: if there is none, or several and no name.
     """
-    known = places(reports)
-    if not known:
+    started = places(reports)
+    if not started:
         raise FabricheckError(
             "FC2301 No stress is running. Start one with 'fabricheck stress start'."
         )
-    found = [each for each in known if each.name == name] if name else known
-    if len(found) > 1:
-        found = [each for each in found if not each.state().ended] or found
-    if len(found) != 1:
-        names = ", ".join(each.name for each in known) or "none"
+    matching = [each for each in started if each.name == name] if name else started
+    if len(matching) > 1:
+        matching = [each for each in matching if not each.state().ended] or matching
+    if len(matching) != 1:
+        names = ", ".join(each.name for each in started) or "none"
         raise FabricheckError(
             f"FC2302 expected a stress that was started ({names}), found {name or 'no name'!r}: "
             "start one, or name one with --name"
         )
-    return found[0]
+    return matching[0]
 
 
 def standing_of(place: StressDirectory) -> tuple[StressState, Standing]:

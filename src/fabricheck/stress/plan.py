@@ -60,8 +60,8 @@ def make_plan(
     """
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    asked = directory / "request.json"
-    asked.write_text(json.dumps({**request, "answers": str(directory)}))
+    request_file = directory / "request.json"
+    request_file.write_text(json.dumps({**request, "answers": str(directory)}))
     ended = subprocess.run(
         [
             *reframe.command(suite),
@@ -77,7 +77,7 @@ def make_plan(
             suite,
             RFM_ENABLE_RESULTS_STORAGE="n",
             # No program but the one that measures MPI, which is always built.
-            **{VARIABLE: str(asked), WANTED: "", reframe.UNRECORDED: "1"},
+            **{VARIABLE: str(request_file), WANTED: "", reframe.UNRECORDED: "1"},
         ),
         capture_output=True,
         text=True,
@@ -87,8 +87,8 @@ def make_plan(
     )
     answers = sorted(directory.glob("block-*.json"))
     if len(answers) != len(request["blocks"]):
-        said = [line.strip() for line in (ended.stdout + ended.stderr).splitlines()]
-        words = "; ".join(line for line in said if "Reason:" in line or "error:" in line)
+        output = [line.strip() for line in (ended.stdout + ended.stderr).splitlines()]
+        words = "; ".join(line for line in output if "Reason:" in line or "error:" in line)
         raise FabricheckError(
             f"FC2313 expected ReFrame to plan {len(request['blocks'])} blocks in partition "
             f"{request['partition']} with {request['environ']}, found {len(answers)}: "

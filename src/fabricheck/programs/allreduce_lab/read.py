@@ -15,20 +15,20 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
     Raises:
         ParseError: if it is not one of the benchmark, or if a scheme of that is missing.
     """
-    found = BENCHMARKS.get(name)
-    if found is None:
+    entry = BENCHMARKS.get(name)
+    if entry is None:
         result.refuse(
             f"expected the name of the benchmark (--benchmark) with results of {PROGRAM}, which "
             f"name no model, found {name or 'none'}: name one of {', '.join(BENCHMARKS)}"
         )
-    what = "training" if found.model else "allreduce"
+    what = "training" if entry.model else "allreduce"
     ran = [each.get("scheme") for each in result.results]
-    asked = (what, found.tail, [str(scheme) for scheme in found.schemes])
+    named = (what, entry.tail, [str(scheme) for scheme in entry.schemes])
     seen = (result.benchmark, result.options.get("tail"), ran)
-    if asked != seen:
+    if named != seen:
         result.refuse(
-            f"expected {name}, which is {asked[0]} with p99/p50 of {asked[1]} by "
-            f"{', '.join(asked[2])}, found {seen[0]} with {seen[1]} by {', '.join(map(str, ran))}"
+            f"expected {name}, which is {named[0]} with p99/p50 of {named[1]} by "
+            f"{', '.join(named[2])}, found {seen[0]} with {seen[1]} by {', '.join(map(str, ran))}"
         )
     ranks = int(result.environment["ranks"])
     values: dict[tuple[Metric, str], float] = {}
@@ -40,11 +40,11 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
         least += 2 * (ranks - 1) / ranks * result.need(row, "size", int) * count
         if row.get("valid") is not True:
             unchecked = row.get("sums_unchecked")
-            told = f"{unchecked} of which nothing was compared" if unchecked else "none"
-            result.refuse(f"expected checked sums of {scheme}, found {told}")
+            unproved = f"{unchecked} of which nothing was compared" if unchecked else "none"
+            result.refuse(f"expected checked sums of {scheme}, found {unproved}")
         if scheme is Metric.OPTIREDUCE:
             values |= dict(result.values(row, "loss", Metric.ERROR_RATIO))
-        elif found.metrics == (Metric.TAIL,):
+        elif entry.metrics == (Metric.TAIL,):
             values |= dict(result.values(row, "tail", Metric.TAIL))
     point = Point(None, values, min(row["iterations"] for row in result.results), valid=True)
     return result.curve(name, [point], **{LEAST_BYTES: f"{least:.0f}"})

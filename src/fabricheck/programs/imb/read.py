@@ -74,13 +74,13 @@ def curves(text: str, source: str, name: str = "") -> list[Curve]:
     title, ended = only(_TITLE, text, source, _EXAMPLE), _END.search(text)
     tables: list[_Table] = []
     component = re.sub("^(IMB|MPI)-", "", title["part"]).replace("1", "MPI1")
-    known = {each.printed: each for each in BENCHMARKS.values() if each.component == component}
+    readable = {each.printed: each for each in BENCHMARKS.values() if each.component == component}
     starts = list(_TABLE.finditer(text))
     listed = set(_LISTED.findall(match[1])) if (match := _LIST.search(text)) else set()
-    found = {each[1] for each in starts}
-    absent = sorted(listed - {""} - found - {*_INVALID.findall(text)})
-    if found - known.keys() or not found or (ended and absent):
-        wrong = sorted(found - known.keys()) or [f"no table of {', '.join(absent) or 'any'}"]
+    printed = {each[1] for each in starts}
+    absent = sorted(listed - {""} - printed - {*_INVALID.findall(text)})
+    if printed - readable.keys() or not printed or (ended and absent):
+        wrong = sorted(printed - readable.keys()) or [f"no table of {', '.join(absent) or 'any'}"]
         raise ParseError(
             f"FC1271 {source}: expected tables of IMB-MPI1, P2P, NBC or RMA, of each that it "
             f"lists, found {', '.join(wrong)} in the {title['part']} part: it is cut, or not read"
@@ -88,7 +88,7 @@ def curves(text: str, source: str, name: str = "") -> list[Curve]:
     ends = [each.start() for each in starts[1:]] + [ended.start() if ended else len(text)]
     for start, end in zip(starts, ends, strict=True):
         is_last = not ended and end == len(text)
-        table = _Table(source, known[start[1]], text, title["version"])
+        table = _Table(source, readable[start[1]], text, title["version"])
         first = text.count("\n", 0, start.end()) + 1
         for number, line in enumerate(text[start.end() : end].split("\n"), start=first):
             table.read(number, line)

@@ -254,16 +254,18 @@ def _seren_size(
     }
     count = len({each.receiver for each in streams})
     totals |= {(each.receiver + each.number * count, None): each.total for each in streams}
-    found = {float(size) for size in _SHAPE.findall(text)}
+    estimates = {float(size) for size in _SHAPE.findall(text)}
     for key, total in totals.items():
-        told = figures[key]
+        figure = figures[key]
         if total:
-            found.add(told.get("elapsed time", 0.0) * told["data rate"] * _BYTES_OF_GBIT / total)
-    sizes = {round(each) for each in found}
-    if len(sizes) != 1 or any(abs(each - round(each)) > _ROUNDING * each for each in found):
+            estimates.add(
+                figure.get("elapsed time", 0.0) * figure["data rate"] * _BYTES_OF_GBIT / total
+            )
+    sizes = {round(each) for each in estimates}
+    if len(sizes) != 1 or any(abs(each - round(each)) > _ROUNDING * each for each in estimates):
         raise ParseError(
             f"FC1243 {source}: expected one size of messages from times, rates and numbers, found "
-            f"{', '.join(f'{each:.6g}' for each in sorted(found)) or 'none'} B: the output is "
+            f"{', '.join(f'{each:.6g}' for each in sorted(estimates)) or 'none'} B: the output is "
             "damaged, or those of several runs are put together"
         )
     return sizes.pop()
