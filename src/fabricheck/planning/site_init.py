@@ -341,7 +341,7 @@ def _environments(name: str, facts: Facts) -> list[dict[str, Any]]:
         cc, cxx = MPIS[family].compilers if is_own else ("mpicc", "mpicxx")
         pmi = next((each for each in MPIS[family].pmi if each in facts.pmis), None)
         spec = MPIS[family].spec if in_spack else None
-        extras = {"mpi_family": family, "pmi": pmi, "mpi_spec": spec}
+        settings = {"mpi_family": family, "pmi": pmi, "mpi_spec": spec}
         environments.append(
             {
                 "name": family,
@@ -349,7 +349,7 @@ def _environments(name: str, facts: Facts) -> list[dict[str, Any]]:
                 "cxx": cxx,
                 "ftn": "",
                 "features": ["mpi", *(["spack"] if in_spack else [])],
-                "extras": {key: value for key, value in extras.items() if value},
+                "extras": {key: value for key, value in settings.items() if value},
                 **({"modules": [module]} if module else {}),
                 **({} if facts.partitions else {"env_vars": [*MPIS[family].alone.items()]}),
                 "target_systems": [name],
