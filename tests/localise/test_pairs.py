@@ -203,4 +203,4 @@ def test_a_line_that_is_no_round_is_refused(line: str) -> None:
 
 def test_noise_that_hides_half_of_the_bandwidth_is_not_good() -> None:
     _, verdict = run(Simulated(Kind(1, 8, bad=0, noise=0.4), 3))
-    assert "nothing can be said about slow nodes: bandwidths scatter by" in verdict.untrusted
+    assert "slow nodes cannot be determined: bandwidths scatter by" in verdict.untrusted

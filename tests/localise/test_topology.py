@@ -82,10 +82,10 @@ def test_what_is_unknown_is_said() -> None:
     (missing,) = BY_DESTINATION.unknown(nodes_in("n[7-9]"))
     assert missing.startswith("the leaf of n9 is unknown")
     lone, bare = Topology({"n1": "leaf1"}, doubts=()).unknown()
-    assert lone == "leaf1 has one node only: node and leaf can't be told apart there"
+    assert lone == "leaf1 has one node only: node and leaf cannot be separated there"
     assert bare == "the switches above the leaves are unknown: no link of a leaf can be named"
     half = Topology({"a": "l1", "b": "l1", "c": "l2", "d": "l2"}, {"l1": ("s",)})
-    assert list(half.unknown()) == ["the switches above l2 are unknown: their links can't be named"]
+    assert list(half.unknown()) == ["the switches above l2 are unknown: their links have no names"]
 
 
 @pytest.mark.parametrize(("paths", "missed"), [(2, 0.01), (8, 0.01), (16, 0.01), (32, 0.001)])

@@ -165,7 +165,7 @@ def test_two_nodes_that_differ_are_both_named() -> None:
 
 def test_silence_counts_where_others_speak() -> None:
     told = survey(of(1), of(2, firmware="1.2"), of(3, firmware="1.2"))
-    assert line_of("cards", told, "n1").words.startswith("mlx5_0 firmware is not told, 2 of 2")
+    assert line_of("cards", told, "n1").words.startswith("mlx5_0 firmware is not reported, 2 of 2")
     assert line_of("cards", survey(of(1), of(2)), "n1").level == "good"
 
 

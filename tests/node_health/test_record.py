@@ -39,7 +39,7 @@ def test_a_node_without_facts_is_named(job: Path) -> None:
     (job / "node.n2").unlink()
     (job / "err").write_text("srun: error: Node failure on n2\n\n")
     assert refusal(job, states={"n2": "down*"}) == (
-        "expected 2 node(s) to tell their facts, found 1 and nothing from n2 (down*); "
+        "expected 2 node(s) to report their facts, found 1 and nothing from n2 (down*); "
         "last words: srun: error: Node failure on n2"
     )
 
@@ -59,12 +59,12 @@ def test_two_tasks_on_one_node_are_no_survey_of_two(job: Path) -> None:
     """The second has written over the first."""
     (job / "node.n2").unlink()
     (job / "clock").write_text(CLOCK.replace("n[1-2]", "n1"))
-    assert "expected 2 node(s) to tell their facts, found 1;" in refusal(job)
+    assert "expected 2 node(s) to report their facts, found 1;" in refusal(job)
 
 
 def test_a_job_that_never_began_says_so(tmp_path: Path) -> None:
     assert refusal(tmp_path) == (
-        "expected 2 node(s) to tell their facts, found 0; last words: none"
+        "expected 2 node(s) to report their facts, found 0; last words: none"
     )
 
 

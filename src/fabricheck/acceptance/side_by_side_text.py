@@ -17,7 +17,7 @@ from fabricheck.report.curves import PRIMARY
 from fabricheck.report.files import write_whole
 from fabricheck.units import significant, with_unit
 
-_HEADS: Final = ("of what", "B is as good", "interval of 95 %", "it says", "sessions", "A", "B")
+_HEADS: Final = ("of what", "B is as good", "interval of 95 %", "verdict", "sessions", "A", "B")
 
 
 def show(found: dict[str, Any], console: Console, *, every: bool) -> None:

@@ -168,7 +168,7 @@ def cautions(found: Acceptance) -> list[str]:
     if not found.interleaved:
         lines.append(
             "the runs before and after did not take turns: what else changed in between, such as "
-            "load or temperature, can't be told from the change"
+            "load or temperature, cannot be separated from the change"
         )
     numbers = {side: len(names) for side, names in found.sessions.items()}
     if numbers["before"] != numbers["after"]:

@@ -26,7 +26,7 @@ def node(
     One line; starts no job and drains nothing. docs/reference/node-health.md shows how Slurm's
     prolog, epilog and HealthCheckProgram and LBNL NHC use it.
 
-    Exit code 0: good, or warnings. 1: critical. 2: bad input. 3: the node does not tell.
+    Exit code 0: good, or warnings. 1: critical. 2: bad input. 3: inconclusive.
 
     Examples:
 

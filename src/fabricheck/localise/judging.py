@@ -84,8 +84,8 @@ def _objection(nodes: int, left: int) -> str:
     if left >= _LEAST_GOOD and nodes > _LEAST_GOOD:
         return ""
     return (
-        f"expected two good nodes at least among three or more, found {left} of {nodes}: nothing "
-        "tells who is slow; add nodes"
+        f"expected two good nodes at least among three or more, found {left} of {nodes}: the "
+        "slow one is unknown; add nodes"
     )
 
 
@@ -93,7 +93,7 @@ def _blind(tests: Tests) -> str:
     if tests.visible <= _BLIND:
         return ""
     return (
-        "nothing can be said about slow nodes: bandwidths scatter by "
+        "slow nodes cannot be determined: bandwidths scatter by "
         f"{share(tests.noise)}, so that "
         "half of one would not stand out: look for other work on the nodes, and at the figures of "
         "the rounds"

@@ -34,7 +34,7 @@ _TENTH: Final = 0.1
 """A share below it has two significant digits."""
 _IN_PART: Final = 0.85
 """Of the tests of a leaf; if fewer were slow, it is one of its links."""
-_COUNTERS: Final = "card, cable and port of the leaf switch: only their counters tell them apart"
+_COUNTERS: Final = "card, cable and port of the leaf switch: only their counters separate them"
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,11 +92,11 @@ class Topology:
             )
         below = self.nodes_of()
         if lone := [leaf for leaf, names in below.items() if len(names) == 1]:
-            yield f"{fold(lone)} has one node only: node and leaf can't be told apart there"
+            yield f"{fold(lone)} has one node only: node and leaf cannot be separated there"
         if not self.spines:
             yield "the switches above the leaves are unknown: no link of a leaf can be named"
         elif bare := [leaf for leaf in below if not self.spines.get(leaf)]:
-            yield f"the switches above {fold(bare)} are unknown: their links can't be named"
+            yield f"the switches above {fold(bare)} are unknown: their links have no names"
         many = {leaf for leaf in below if len(self.spines.get(leaf, ())) > 1}
         if chosen := sorted(many - self.routes.keys()):
             yield (

@@ -173,7 +173,7 @@ def _take() -> Snapshot:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise FabricheckError(
-            f"FC2205 expected {SCRIPT} to tell the ports, found: {error}"
+            f"FC2205 expected {SCRIPT} to report the ports, found: {error}"
         ) from error
     found = parse(done.stdout, SCRIPT.name)
     if len(found) != 1:
@@ -195,7 +195,7 @@ def _read_state(path: Path) -> set[tuple[str, str]]:
     except (ValueError, KeyError, TypeError) as error:
         raise FabricheckError(
             f"FC2208 expected the ports that were seen in {path}, found something else: remove it; "
-            "what is missing now is no longer told"
+            "what is missing now is no longer reported"
         ) from error
 
 

@@ -121,7 +121,7 @@ def odd(
                 wrong = "" if found == wanted else f"the manifest has {wanted}"
             if wrong:
                 name = f"{subject} " if subject else ""
-                what = f"{name}{row.name} {found or 'is not told'}, {wrong}"
+                what = f"{name}{row.name} {found or 'is not reported'}, {wrong}"
                 yield bool(found), f"{what}: {row.advice}"
 
 

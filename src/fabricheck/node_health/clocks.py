@@ -163,7 +163,7 @@ def read_record(
     silent = NodeSet(read_allocation(directory)) - told
     if silent or len(nodes) != num_nodes:
         raise FabricheckError(
-            f"FC1504 expected {num_nodes} node(s) to tell their facts, found "
+            f"FC1504 expected {num_nodes} node(s) to report their facts, found "
             f"{len(nodes)}{_named(silent, states())}; last words: {_last_words(stderr)}"
         )
     if (directory / f"{CLOCK}{PART}").exists():

@@ -62,7 +62,7 @@ def clock(node: Facts, survey: Survey) -> Answer:
         return unmet(f"{found}, expected at most {seconds(limit)}")
     if abs(skew.seconds) + skew.uncertainty > limit:
         return unknown(
-            f"{found}: too uncertain to tell whether within {seconds(limit)}, "
+            f"{found}: too uncertain to decide whether within {seconds(limit)}, "
             "the nodes answer too slowly"
         )
     return met(f"within {seconds(limit)} of the other nodes")
@@ -159,10 +159,10 @@ def numa(node: Facts, survey: Survey) -> Answer:
         return met("one NUMA node")
     hidden = [name for name, place in cards.items() if place == -1]
     if hidden:
-        return unknown(f"the firmware does not tell where {', '.join(hidden)} is")
+        return unknown(f"the firmware does not report where {', '.join(hidden)} is")
     distances = {name: _distance(node, place) for name, place in cards.items()}
     if None in distances.values():
-        return unknown("the kernel does not tell how far the job's CPUs are from the card")
+        return unknown("the kernel does not report how far the job's CPUs are from the card")
     found = ", ".join(f"{name} at distance {distance}" for name, distance in distances.items())
     limit = survey.expected.health.numa_distance
     if any(distance is not None and distance > limit for distance in distances.values()):
@@ -203,7 +203,7 @@ def pcie(node: Facts, survey: Survey) -> Answer:
         name for name, facts in node.cards.items() if "PCI address" in facts and name not in links
     ]
     if silent:
-        words = f"PCIe width and speed of {', '.join(silent)} are not told"
+        words = f"PCIe width and speed of {', '.join(silent)} are unknown"
         return not_applicable(f"{words}: virtual machine") if node.virtual else unknown(words)
     if not links:
         return not_applicable("no RDMA card on PCIe")

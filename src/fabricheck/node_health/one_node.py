@@ -97,7 +97,7 @@ def ask() -> Told:
         found = []
     if len(found) != 1:
         raise SilentNodeError(
-            f"FC1511 expected the kernel to tell its ports within {PATIENCE:g} s, found "
+            f"FC1511 expected the kernel to report its ports within {PATIENCE:g} s, found "
             f"{len(found)} answers: a driver or the firmware of a card hangs, look at the "
             "kernel's log"
         )

@@ -88,7 +88,7 @@ class Outcome(Enum):
 
     MET = "met"
     UNMET = "not met"
-    UNKNOWN = "cannot be told"
+    UNKNOWN = "unknown"
     NOT_APPLICABLE = "not applicable"
 
 

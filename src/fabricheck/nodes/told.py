@@ -60,7 +60,7 @@ def read_told(path: Path) -> list[Told]:
         return parse(path.read_text(errors="replace"), path.name)
     except OSError as error:
         raise FabricheckError(
-            f"FC1601 cannot read what a node told in {path}: {error.strerror or error}"
+            f"FC1601 cannot read the answer of a node in {path}: {error.strerror or error}"
         ) from error
 
 
@@ -84,6 +84,6 @@ def parse(text: str, source: str) -> list[Told]:
         else:
             raise FabricheckError(
                 f"FC1602 {source}, line {number}: expected 'told MOMENT HOST UPTIME', found "
-                f"{line!r}: what this node told is damaged, run the case again"
+                f"{line!r}: the answer of this node is damaged, run the case again"
             )
     return told

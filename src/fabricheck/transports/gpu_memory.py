@@ -126,8 +126,8 @@ def _without_tables(transport: Transport, version: str) -> str:
             "environment in the site file"
         )
     return (
-        f"expected UCX 1.16 or later for {transport.name}, which tells from which memory messages "
-        f"were sent, found UCX {version or 'of no version'}: the path can't be proved; build the "
+        f"expected UCX 1.16 or later for {transport.name}, which reports the memory that messages "
+        f"came from, found UCX {version or 'of no version'}: the path can't be proved; build the "
         "MPI on a newer UCX (docs/how-to/gpu.md)"
     )
 

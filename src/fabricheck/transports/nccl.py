@@ -88,8 +88,8 @@ def report_of_nccl(
         beside: ways that are right too, between GPUs of a node.
     """
     found = [
-        f"algorithm {', '.join(sorted(logs.algorithms)) or 'not told'}",
-        f"protocol {', '.join(sorted(logs.protocols)) or 'not told'}",
+        f"algorithm {', '.join(sorted(logs.algorithms)) or 'not reported'}",
+        f"protocol {', '.join(sorted(logs.protocols)) or 'not reported'}",
         f"channels via {', '.join(sorted(logs.ways)) or 'none'}",
     ]
     if logs.gpudirect:

@@ -156,7 +156,7 @@ def read_btls(
     if spoke != ranks:
         objections.append(
             f"expected the BTL of all {ranks} ranks to their peers, found it of {spoke}: "
-            "Open MPI did not run on ob1, or its words were lost"
+            "Open MPI did not run on ob1, or its output was lost"
         )
     objections += dict.fromkeys(
         f"expected BTL {expected} for {transport.name}, found {peer.btl} from {peer.host} to "
@@ -187,7 +187,7 @@ def read_provider(
     if not said.names | said.domains or said.ranks not in (None, len(witnesses)):
         objections.append(
             f"expected the provider of libfabric of all {len(witnesses)} ranks, found it of "
-            f"{said.ranks or 'none'}: the MPI did not run on libfabric, or its words were lost"
+            f"{said.ranks or 'none'}: the MPI did not run on libfabric, or its output was lost"
         )
     # A layered provider is named by what is below it: tcp;ofi_rxm.
     objections += [

@@ -125,7 +125,7 @@ def _lines(event: Event, differences: Sequence[Difference]) -> list[Text]:
     course = Text(f"    {sparkline(values, _WIDTH)} ", "cyan")
     course.append(f"{series_words(change)} {levels(change)}", "default")
     more = f"; and {len(differences) - 1} more: see --json" if len(differences) > 1 else ""
-    first = difference_words(differences[0]) if differences else "nothing that the record tells"
+    first = difference_words(differences[0]) if differences else "nothing in the record"
     return [head, where, course, Text(f"    what differs: {first}{more}")]
 
 
