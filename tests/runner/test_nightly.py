@@ -38,9 +38,9 @@ KILLS = 10
 SCRIPT = """
 import sys
 from pathlib import Path
-from fabricheck.runner.nightly import Plan, run_night
+from fabricheck.runner.nightly import NightPlan, run_night
 suite = Path(sys.argv[1])
-run_night(Plan(suite, program=suite / "bin/path/fabricheck"))
+run_night(NightPlan(suite, program=suite / "bin/path/fabricheck"))
 """
 
 

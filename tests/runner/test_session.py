@@ -91,8 +91,9 @@ def test_on_a_terminal_one_line_stands_for_what_reframe_says(tmp_path: Path) -> 
     case = "[       OK ] (1/2) NodeHealth /a63165b6 @local:main+builtin"
     put_reframe(tmp_path, f"echo '{case}'; {RECORDS}")
     code = (
-        "import sys; from pathlib import Path; from fabricheck.runner.selection import Selection; "
-        "from fabricheck.runner.session import run; run(Path(sys.argv[1]), Selection('local'))"
+        "import sys; from pathlib import Path; from fabricheck.runner.session import run; "
+        "from fabricheck.runner.selection import RunSelection; "
+        "run(Path(sys.argv[1]), RunSelection('local'))"
     )
     ours, theirs = pty.openpty()
     with os.fdopen(ours, "rb") as seen:
@@ -115,8 +116,8 @@ def test_an_interrupt_waits_for_reframe_and_says_what_became_of_it(
     script = (
         "from pathlib import Path; from fabricheck.cli import guarded\n"
         "from fabricheck.runner.session import run\n"
-        "from fabricheck.runner.selection import Selection\n"
-        f"raise SystemExit(guarded(lambda: run(Path({str(tmp_path)!r}), Selection('local'))))"
+        "from fabricheck.runner.selection import RunSelection\n"
+        f"raise SystemExit(guarded(lambda: run(Path({str(tmp_path)!r}), RunSelection('local'))))"
     )
     leader, follower = pty.openpty()
     with subprocess.Popen(
