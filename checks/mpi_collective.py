@@ -11,7 +11,7 @@ from fabricheck.reframe_ext.case import BuiltCase, measured_on
 class MpiCollective(BuiltCase):
     descr = "MPI collective over all ranks"
     benchmark = measured_on(
-        names("collective"), [*available_placements(), *available_placements(full=True)]
+        names("collective"), [*available_placements(), *available_placements(layout="full")]
     )
     time_limit = "5m"
     acceptance_only = ["ud"]

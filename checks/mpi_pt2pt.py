@@ -21,9 +21,22 @@ class MpiPointToPoint(BuiltCase):
 class MpiPointToPointFull(BuiltCase):
     descr = "MPI point-to-point between pairs of all cores"
     benchmark = measured_on(
-        names("pt2pt", RanksRule.EVEN), available_placements(max_nodes=2, full=True)
+        names("pt2pt", RanksRule.EVEN), available_placements(max_nodes=2, layout="full")
     )
     time_limit = "5m"
+
+
+@rfm.simple_test
+class MpiSwitchGroup(BuiltCase):
+    descr = "MPI bandwidth between two nodes of one leaf switch, and of two"
+    benchmark = measured_on(
+        ["bw"],
+        [
+            *available_placements(min_nodes=2, max_nodes=2, layout="leaf"),
+            *available_placements(min_nodes=2, max_nodes=2, layout="spine"),
+        ],
+    )
+    time_limit = "3m"
 
 
 @rfm.simple_test

@@ -49,6 +49,8 @@ RUN = {
     "scaling": 0,
     "scaling --json": 0,
     "scaling --benchmark allreduce --size 1KiB --size 1MiB": 0,
+    "coverage": 0,
+    "coverage --json": 0,
     "trend": 0,
     "trend --json": 0,
     "trend --since 2026-11-01 --system testbed --all": 0,
@@ -90,7 +92,7 @@ ELSEWHERE = {
         "topology check", "topology show",
     ),
     "a site that the reader has written": (
-        "site check mycluster", "plan --system mycluster",
+        "site check mycluster", "plan --system mycluster", "coverage --system mycluster",
         "references check --system", "references list --system", "exporter --ports",
         "metrics script", "trend --since 2026-11-01 --system mycluster",
     ),

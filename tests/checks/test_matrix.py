@@ -123,7 +123,7 @@ def expected_cases(system: str) -> set[tuple[str, str, str]]:
     for partition in site["systems"][0]["partitions"]:
         features = set(partition["features"])
         counts = [int(f.partition("_")[2]) for f in features if re.fullmatch(r"nodes_\d+", f)]
-        every = [*placements(counts), *placements(counts, full=True)]
+        every = [*placements(counts), *placements(counts, layout="full")]
         offered = [p for p in map(Placement.read, every) if set(p.features) <= features]
         for benchmark in MPI_BENCHMARKS.values():
             least, most = NODES.get(benchmark.family, (1, 99))

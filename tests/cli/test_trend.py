@@ -178,7 +178,7 @@ def lemon(tmp_path: Path) -> Result:
     )  # fmt: skip
 
 
-def test_a_slow_node_and_one_that_nothing_runs_on_are_named(tmp_path: Path):
+def test_a_slow_node_is_named_and_coverage_names_one_that_nothing_runs_on(tmp_path: Path):
     found = lemon(tmp_path)
     assert found.exit_code == 1
     lines = found.stdout.splitlines()
@@ -186,4 +186,6 @@ def test_a_slow_node_and_one_that_nothing_runs_on_are_named(tmp_path: Path):
     assert "since 2026-11-11: 6 of 6 with it in 3 nights, 0 of 9 without it" in line
     assert "--exclude=n3" in found.stdout
     assert "nodename=n3 state=drain" in found.stdout
-    assert "testbed: nothing was measured lately on n5 (2026-11-03)" in lines
+    seen = run("coverage", "--store", tmp_path / "store", "--sites", tmp_path / "sites")
+    (oldest,) = (line.split() for line in seen.stdout.splitlines() if line.startswith("2026-11-03"))
+    assert (oldest[1], oldest[-1]) == ("10", "n5")

@@ -246,6 +246,22 @@ def test_nights(tmp_path: Path) -> None:
     assert told()[last] == began
 
 
+def test_when_nodes_were_measured_is_what_the_last_night_said(tmp_path: Path) -> None:
+    night(tmp_path, 24)
+    covered = max(tmp_path.glob("*Z")) / "coverage.json"
+    name = 'fabricheck_node_unmeasured_nights{system="hpc",node="%s"}'
+    covered.write_text('{"system": "hpc", "at_least_every": 10, "nights": {"c1": 12, "c2": 0}}')
+    told = values(of_nights(Nights(tmp_path), NOW))
+    assert (told[name % "c1"], told[name % "c2"]) == (12, 0)
+    assert told['fabricheck_node_nights_limit{system="hpc"}'] == 10
+    # A night without it says nothing of nodes, and one that is damaged says that.
+    night(tmp_path, 2)
+    assert not any("fabricheck_node" in each for each in values(of_nights(Nights(tmp_path), NOW)))
+    (max(tmp_path.glob("*Z")) / "coverage.json").write_text('{"nights": {"c1": "many"}}')
+    with refused("FC3303", r"coverage\.json"):
+        list(of_nights(Nights(tmp_path), NOW))
+
+
 def test_a_damaged_end_of_a_night_is_told(tmp_path: Path) -> None:
     night(tmp_path, 24)
     night(tmp_path, 1)

@@ -131,6 +131,15 @@ def test_inside_salloc_that_allocation_is_used(slurm: Slurm) -> None:
     assert {case["jobid"].partition("/")[0] for case in cases.values()} == {str(before + 1)}
 
 
+@pytest.mark.parametrize("oldest", ["n1", "n2"])
+def test_the_allocation_of_a_night_is_the_nodes_whose_turn_it_is(slurm: Slurm, oldest: str) -> None:
+    last = {"n1": "2026-11-02", "n2": "2026-11-02", oldest: "2026-11-01"}
+    (slurm.place / "turns").write_text(json.dumps({"every": 2, "last": last}))
+    cases = slurm.run("Single", NODES=1, FABRICHECK_ROTA=slurm.place / "turns")
+    assert {case["result"] for case in cases.values()} == {"pass"}, slurm.said.stdout
+    assert {case["job_nodelist"][0] for case in cases.values()} == {oldest}
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_allocation_is_left_behind(slurm: Slurm, number: signal.Signals) -> None:
     command = ["testbed", "exec", "--state-dir", str(slurm.testbed.files.root), "login", "--"]

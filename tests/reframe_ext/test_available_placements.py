@@ -43,15 +43,15 @@ def test_nodes_are_bounded_as_the_check_says(two_sites):
 
 
 def test_all_cores_where_a_site_offers_them(two_sites):
-    assert {name for name in available_placements(full=True) if name.startswith("rc-")} == (
+    assert {name for name in available_placements(layout="full") if name.startswith("rc-")} == (
         {"rc-2n-full", "rc-4n-full"}
     )
-    assert not any(name.startswith("tcp") for name in available_placements(full=True))
+    assert not any(name.startswith("tcp") for name in available_placements(layout="full"))
 
 
 def test_a_check_always_has_a_case(monkeypatch):
     monkeypatch.setattr(module, "offers", lambda: (frozenset({"health"}),))
-    assert len(available_placements()) == len(available_placements(full=True)) == 1
+    assert len(available_placements()) == len(available_placements(layout="full")) == 1
 
 
 def test_the_shipped_sites_offer_what_the_testbed_has():

@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.report import chromium, nights, sample
+from tests.report import chromium, cluster, nights, sample
 from tests.report.chromium import all_drawn, complaints, find, opened, requests, wait_until
 
 from fabricheck.report.load import load
@@ -55,6 +55,19 @@ def test_a_page_without_history_draws_its_charts_too(tmp_path):
         all_drawn(driver)
         assert len(find(driver, ".chart")) == 2
         assert complaints(driver) == []
+
+
+def test_the_page_of_400_nodes_with_8_cards_is_small_and_drawn(tmp_path):
+    cluster.write(tmp_path / "perflogs", nights=3)
+    written = cluster.page(tmp_path)
+    assert written.stat().st_size <= 8e6
+    with opened(tmp_path / "profile", written) as driver:
+        all_drawn(driver)
+        assert complaints(driver) == []
+        (left,) = {
+            each.text for each in find(driver, ".cases li") if "none of them worse" in each.text
+        }
+        assert "144 good" in left
 
 
 def test_the_policy_stops_what_would_leave_the_page(browser):

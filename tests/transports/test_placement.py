@@ -18,7 +18,7 @@ def test_only_placements_that_can_exist_are_made() -> None:
     assert {name.split("-")[0] for name in gpu} == of_gpus
 
 
-@pytest.mark.parametrize("text", [*placements([1, 2, 16]), *placements([1, 2], full=True)])
+@pytest.mark.parametrize("text", [*placements([1, 2, 16]), *placements([1, 2], layout="full")])
 def test_a_placement_reads_back(text: str) -> None:
     assert str(Placement.read(text)) == text
 
@@ -32,7 +32,7 @@ def test_features_name_transport_and_nodes() -> None:
 def test_all_cores_are_a_placement_of_their_own_that_a_site_must_offer() -> None:
     full = Placement.read("rc-2n-full")
     assert full.features == ("rdma", "nodes_2", "full_nodes")
-    assert set(placements([2], full=True)).isdisjoint(placements([2]))
+    assert set(placements([2], layout="full")).isdisjoint(placements([2]))
     # Between ranks of one node shared memory carries what the transport carries between nodes.
     assert full.carrier.lanes == full.transport.lanes | MEMORY_LANES
     assert Placement.read("rc-2n").carrier is Placement.read("rc-2n").transport

@@ -16,6 +16,7 @@ COMMANDS: Final = {
     "explain": "Line up verbs, UCX and MPI on the path of a case, and name the layer at fault.",
     "scaling": "Show time, bytes on the wire, effective bandwidth and parallel efficiency by node.",
     "trend": "Say what changed: events first, then what was judged.",
+    "coverage": "Say when each node and port was measured, by what, and whether good.",
     "locate": "Name the node or link that is slower than its peers.",
     "accept": "Compare runs before a change with runs after it: accept, reject or inconclusive.",
     "compare": "Compare two environments, transports, partitions, systems or runs of the history.",

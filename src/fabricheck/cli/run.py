@@ -104,7 +104,7 @@ def run(
             "environments; leave one of the two out"
         )
     # ReFrame takes a second to import: --help does not pay for it.
-    from fabricheck.planning.night import NIGHTLY, choose, resting_of, selected
+    from fabricheck.planning.night import NIGHTLY, choose, resting_of, selected, turns
     from fabricheck.reframe_ext.config import system_here
     from fabricheck.runner import selection, session
 
@@ -117,6 +117,8 @@ def run(
     if mode == NIGHTLY and (night := choose(SUITE, system, wanted.benchmarks, wanted.transports)):
         wanted = replace(wanted, chosen=selected(night), resting=tuple(resting_of(night)))
         lacking += night.remarks
+    if mode == NIGHTLY:
+        wanted = replace(wanted, turns=turns(SUITE, system))
     options = [f"--mode={mode}"] if mode else []
     # The login node of the testbed sees this directory, and not every other.
     written = home() / "reports" / f"junit-{os.getpid()}.xml"

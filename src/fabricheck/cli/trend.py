@@ -40,8 +40,7 @@ def trend(
     """Say what changed: events first, then what was judged.
 
     Each event comes with what differs in provenance across it, most telling first. Then come nodes
-    with which jobs are slower than without them (docs/how-to/localisation.md), and nodes on which
-    nothing was measured lately.
+    with which jobs are slower than without them (docs/how-to/localisation.md).
 
     Reads the history: "fabricheck history refresh" brings it up to date. The method, its settings
     and its measured power are in docs/explanation/detection.md.
@@ -70,7 +69,7 @@ def trend(
     from fabricheck.trend.accepted import read_accepted
     from fabricheck.trend.attribution import around, attribute
     from fabricheck.trend.detect import analyse
-    from fabricheck.trend.settings import Settings, read_settings
+    from fabricheck.trend.settings import read_settings
 
     start = moment(since)
     accepted = read_accepted(where.references)
@@ -93,10 +92,7 @@ def trend(
         sessions = [each for each in history.sessions() if not system or each.system in system]
         night = max((each.time for each in sessions if each.kind == NIGHT), default="")
         provenance = history.provenance(around(events, Selection(fields)))
-        silent = {name: settings.get(name, Settings()).silent_days for name in systems}
-        of_nodes = [
-            nodes.node_trend(history, name, found.newest, days) for name, days in silent.items()
-        ]
+        of_nodes = [nodes.node_trend(history, name, found.newest) for name in systems]
     differences = [attribute(event, series, provenance) for event in events]
     if machine:
         data = _as_json(found, events, differences)

@@ -142,6 +142,14 @@ class History:
                 better.get((number, key.metric)),
             )
 
+    def systems(self) -> list[str]:
+        """The systems that it has cases of."""
+        return sorted(self._cases(Selection())["system"].unique())
+
+    def cases(self, selection: Selection = Selection()) -> pl.DataFrame:
+        """The wanted cases, whatever came of them, with the names of their nodes."""
+        return self._cases(selection)
+
     def values(self, selection: Selection = Selection(), *, named: bool = False) -> pl.LazyFrame:
         """Every wanted value with everything that is known of it, in the order of time.
 

@@ -27,7 +27,7 @@ def available_placements(
     *,
     min_nodes: int = 1,
     max_nodes: int | None = None,
-    full: bool = False,
+    layout: str = "",
     memory: Memory | None = None,
     needs: Sequence[str] = (),
 ) -> list[str]:
@@ -40,7 +40,7 @@ def available_placements(
     Args:
         min_nodes: the fewest nodes.
         max_nodes: the most nodes; ``None`` for as many as a partition has.
-        full: those with a rank on every core, not on one core of each node.
+        layout: those of this layout, such as ``full`` with a rank on every core.
         memory: those for messages from this memory; ``None`` for those of every program.
         needs: features that such a partition must have beside those of the placement.
 
@@ -48,7 +48,7 @@ def available_placements(
         FabricheckError: for a site file with anything wrong.
     """
     wanted = sorted(count for count in node_counts() if min_nodes <= count <= (max_nodes or count))
-    possible = placements(wanted or [max(min_nodes, 2)], full=full, memory=memory)
+    possible = placements(wanted or [max(min_nodes, 2)], layout=layout, memory=memory)
     found = [
         name
         for name in possible
@@ -89,7 +89,8 @@ class Case:
     def shown(self) -> str:
         """The name and the fields of the placement, and the number of a block."""
         place = self.placement
-        more = " %layout=full" * place.full + f" %block={self.number}" * bool(self.number)
+        more = f" %layout={place.layout}" * bool(place.layout)
+        more += f" %block={self.number}" * bool(self.number)
         return f"{self} %transport={place.transport.name} %num_nodes={place.num_nodes}{more}"
 
 

@@ -1,12 +1,16 @@
 """The last run and the last nights as samples; the one place that knows where they are recorded."""
 
+import functools
 import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+
+import msgspec
 
 from fabricheck.errors import FabricheckError
 from fabricheck.measures.metrics import Metric
@@ -18,7 +22,7 @@ from fabricheck.report.load import load
 from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
 from fabricheck.report.summary import summarise
-from fabricheck.runner.nights import Nights
+from fabricheck.runner.nights import COVERAGE, Nights
 
 SIZES = (8, 64 << 10, 1 << 20, 4 << 20)
 """Message sizes in bytes whose values are served."""
@@ -263,6 +267,38 @@ def of_nights(nights: Nights, now: datetime) -> Iterator[Sample]:
     yield from sample("fabricheck_night_overdue_timestamp_seconds", overdue)
     for step, code in complete[-1].codes.items() if complete else ():
         yield from sample("fabricheck_night_step_exit_code", code, step)
+    if complete and (path := complete[-1].directory / f"{COVERAGE}.json").is_file():
+        yield from _covered(path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Covered:
+    """What is believed of what the step ``coverage`` printed."""
+
+    system: str = ""
+    at_least_every: int | None = None
+    nights: Mapping[str, int] = field(default_factory=dict)
+
+
+@functools.lru_cache(maxsize=1)
+def _covered(path: Path) -> tuple[Sample, ...]:
+    """When each node was measured; a night that is complete changes no more.
+
+    Raises:
+        FabricheckError: if what the night wrote is damaged.
+    """
+    try:
+        told = msgspec.json.decode(path.read_bytes() or b"{}", type=_Covered)
+    except ValueError as error:
+        raise FabricheckError(
+            f"FC3303 expected in {path} when each node was measured, found: {error}: the next "
+            "night has it again"
+        ) from error
+    limit = [told.at_least_every] if told.at_least_every is not None else []
+    found = [each for n in limit for each in sample("fabricheck_node_nights_limit", n, told.system)]
+    for node, nights in told.nights.items():
+        found += sample("fabricheck_node_unmeasured_nights", nights, told.system, node)
+    return tuple(found)
 
 
 def _worst(cases: Iterable[ReportedCase]) -> dict[tuple[str, ...], ReportedCase]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from fabricheck.planning.night_past import (
     PastNights,
     Words,
     key_of,
+    nodes_of_nights,
     read_past_nights,
     transport_of,
     words_of,
@@ -25,9 +26,10 @@ from fabricheck.planning.plan import LeftOut, Plan, make
 from fabricheck.provenance import folders, home
 from fabricheck.record.costs import Cost
 from fabricheck.record.resting import NOT_DUE
+from fabricheck.reframe_ext.config import find_system
 from fabricheck.reframe_ext.matrix import CheckCase
 from fabricheck.sites.night import KEY, LONGEST_REST, NightSettings
-from fabricheck.transports.placement import parts
+from fabricheck.transports.placement import SWITCH_GROUPS, parts
 from fabricheck.trend.settings import read_section
 from fabricheck.units import seconds_of
 
@@ -343,6 +345,26 @@ def choose(
     past = read_past_nights(home(suite) / "perflogs", system)
     tonight: Plan = replace(whole, cases=tuple(wanted), left_out=(*whole.left_out, *others))
     return plan_night(tonight, settings, past)
+
+
+def turns(suite: Path, system: str) -> dict[str, Any] | None:
+    """What decides whose turn tonight is (``reframe_ext.rota``); ``None`` where nothing asks.
+
+    Returns:
+        ``every``: nights after which the site wants each node again, ``None`` where it doesn't say;
+        ``last``: when each node was tried last. Nodes of switch groups take turns in any case.
+
+    Raises:
+        FabricheckError: for an unknown system, a bad site file, or a record that can't be read.
+    """
+    settings = read_section(folders("sites", suite), [system], KEY, NightSettings)[system]
+    partitions = find_system(suite, system)[1]["partitions"]
+    if not settings.nodes_every and not any(
+        SWITCH_GROUPS in each["features"] for each in partitions
+    ):
+        return None
+    last = nodes_of_nights(home(suite) / "perflogs", system)
+    return {"every": settings.nodes_every, "last": last}
 
 
 def _with_needs(made: Plan, wanted: list[CheckCase]) -> list[CheckCase]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from fabricheck.history.coverage import TURNS_OF
 from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.record import costs
 from fabricheck.record.costs import Cost, Key
@@ -79,6 +80,21 @@ def read_past_nights(perflogs: Path, system: str) -> PastNights:
         tuple(_changes(recorded)),
         costs.costs_of(recorded),
     )
+
+
+def nodes_of_nights(perflogs: Path, system: str) -> dict[str, str]:
+    """The last night in which a case of a benchmark ran on each node, whatever came of it.
+
+    What runs wherever it can says nothing of turns.
+
+    Raises:
+        FabricheckError: if the record can't be read.
+    """
+    found: dict[str, str] = {}
+    for entry in costs.recent(perflogs, system):
+        if isinstance(entry, CaseEntry) and entry.check in TURNS_OF and not entry.fixture:
+            found.update({node: max(_day(entry), found.get(node, "")) for node in entry.nodes})
+    return found
 
 
 def _day(entry: Entry) -> str:

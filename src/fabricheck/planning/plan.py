@@ -10,8 +10,11 @@ from fabricheck.errors import FabricheckError
 from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.reframe_ext.config import find_system, lacking_environments, why_lacking
 from fabricheck.reframe_ext.matrix import CheckCase, read_cases
+from fabricheck.transports.placement import SWITCH_GROUPS
 
 _GPU = "gpu"
+_WORDS = {SWITCH_GROUPS: "a topology with two leaf switches or more (extra topology)"}
+"""What features that no site file names stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ def _reason(case: CheckCase, tags: Sequence[str]) -> str:
         holder = f"environment {case.environ}" if case.environ else f"partition {case.partition}"
         # Without GPUs, what else lacks for them is no news.
         lacking = (_GPU,) if _GPU in case.lacking else case.lacking
-        return f"{holder} lacks {', '.join(lacking)}"
+        return f"{holder} lacks {', '.join(_WORDS.get(each, each) for each in lacking)}"
     missing = [tag for tag in tags if tag not in case.tags]
     return f"not in the run {', '.join(missing)}" if missing else ""
 

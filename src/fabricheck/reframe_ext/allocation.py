@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from ClusterShell.NodeSet import NodeSet
 from reframe.core.exceptions import JobSchedulerError
 from reframe.core.schedulers import Job
 from reframe.utility.typecheck import Duration
@@ -27,8 +28,10 @@ from fabricheck.reframe_ext.reframe import (
     extras_of,
     nodes_in_state,
     nodes_of,
+    partition_of,
     register_scheduler,
 )
+from fabricheck.reframe_ext.rota import TURNS, leaves_of
 from fabricheck.schedulers import scheduler_of
 from fabricheck.schedulers.allocation import (
     Allocation,
@@ -47,6 +50,9 @@ ENDED: Final = "fabricheck: allocation"
 
 _GRACE_SECONDS: Final = 5
 _POLL_SECONDS: Final = 0.5
+_BY_NAME: Final = scheduler_of(NAME).by_name
+_PATIENCE: Final = 60
+"""Seconds for nodes that were idle when they were asked for by name; then any will do."""
 
 
 class CaseJob(SlurmJob):
@@ -78,7 +84,13 @@ class CaseJob(SlurmJob):
     @property
     def is_plain(self) -> bool:
         """Whether it asks Slurm for nothing but nodes."""
-        return all(option.startswith("--nodes=") for option in self.options)
+        return all(option.startswith(("--nodes=", _BY_NAME)) for option in self.options)
+
+    @property
+    def named(self) -> list[str]:
+        """The nodes that it asks for by name; none where any will do."""
+        words = [each for each in self.options if each.startswith(_BY_NAME)]
+        return [node for each in words for node in NodeSet(each.removeprefix(_BY_NAME))]
 
 
 @register_scheduler(NAME)
@@ -94,8 +106,11 @@ class AllocationScheduler(SqueueJobScheduler):
 
     def __init__(self) -> None:
         super().__init__()
-        wanted = PartitionExtras.of(extras_of(self)).allocation
+        extras = PartitionExtras.of(extras_of(self))
+        wanted = extras.allocation
         assert wanted is not None, "sites without it are left out"
+        self._partition, self._topology = partition_of(self), extras.topology
+        self._takes_names = True
         self._size = wanted.nodes
         self._seconds = float(Duration(wanted.time))
         self._side_by_side = wanted.side_by_side
@@ -160,10 +175,18 @@ class AllocationScheduler(SqueueJobScheduler):
             found |= {node for node in nodelist if node.name in self._held.nodes}
         return found
 
+    def held_nodes(self) -> Sequence[str]:
+        """The nodes that cases get; none before they are known."""
+        if inside(os.environ):
+            return Given(os.environ).nodes
+        return self._held.nodes if self._held and self._held.granted() else ()
+
     def _fits(self, job: CaseJob) -> bool:
-        most = Given(os.environ).nodes if inside(os.environ) else range(self._size)
+        held = self.held_nodes()
+        most = len(held) if inside(os.environ) else self._size
+        there = not held or {*job.named} <= {*held}
         limit = job.time_limit or 0
-        return job.is_plain and job.num_nodes <= len(most) and limit <= self._seconds
+        return job.is_plain and there and job.num_nodes <= most and limit <= self._seconds
 
     def _advance(self, job: CaseJob) -> None:
         if self.finished(job):
@@ -177,7 +200,9 @@ class AllocationScheduler(SqueueJobScheduler):
         """Whether the allocation is there, large and long enough, and nothing else runs."""
         if self._after_builds and any(build.state == "RUNNING" for build in self.builds):
             return False
-        if self.running and not (self._side_by_side and len(self._free()) >= job.num_nodes):
+        free = self._free()
+        has_room = len(free) >= job.num_nodes and {*job.named} <= {*free}
+        if self.running and not (self._side_by_side and has_room):
             return False
         held = self._held
         if held and (not held.alive() or held.ends - time.time() < (job.time_limit or 0)):
@@ -190,9 +215,14 @@ class AllocationScheduler(SqueueJobScheduler):
             if job.max_pending_time and time.time() - self._held.asked > job.max_pending_time:
                 self._never_began(job, f"no nodes in time, the last words: {self._held.words()}")
                 self._release()
+            elif self._takes_names and time.time() - self._held.asked > _PATIENCE:
+                # Somebody was faster: what is busy is not waited for.
+                self._takes_names = False
+                self._release()
             return False
-        if job.num_nodes > len(self._held.nodes):
-            # Nodes were lost since it was asked for.
+        held_nodes = self._held.nodes
+        if job.num_nodes > len(held_nodes) or not {*job.named} <= {*held_nodes}:
+            # Nodes were lost since it was asked for, or others were given.
             job.own = True
             with contextlib.chdir(job.place):
                 super().submit(job)
@@ -215,10 +245,11 @@ class AllocationScheduler(SqueueJobScheduler):
 
     def _ask(self, job: CaseJob) -> Allocation:
         """Ask for the site's size, or for as many as there are."""
+        names = self._in_turn(job)
         there = nodes_in_state(job, nodes_of(job), "avail")
-        nodes = max(job.num_nodes, min(self._size, len(there)))
+        nodes = len(names) or max(job.num_nodes, min(self._size, len(there)))
         try:
-            return Allocation(job.asked, nodes, self._seconds)
+            return Allocation(job.asked, nodes, self._seconds, names)
         except FileNotFoundError:
             needs = scheduler_of(NAME)
             raise JobSchedulerError(
@@ -226,13 +257,29 @@ class AllocationScheduler(SqueueJobScheduler):
                 f"{needs.name}"
             ) from None
 
+    def _in_turn(self, job: CaseJob) -> list[str]:
+        """The idle nodes whose turn it is; none where the scheduler may choose."""
+        self._takes_names = self._takes_names and (TURNS.of_all or bool(job.named))
+        if not self._takes_names:
+            return []
+        # ReFrame takes the others for no nodes of a job that has named some.
+        told = TURNS.free(self._partition) if job.named else []
+        idle = told or TURNS.idle(job, self._partition, scheduler_of(NAME).idle)
+        order = [*job.named, *TURNS.order(idle, leaves_of(self._topology))]
+        names = list(dict.fromkeys(order))[: max(self._size, len(job.named))]
+        return names if len(names) >= job.num_nodes else []
+
     def _begin(self, job: CaseJob) -> None:
         held = self._held
         assert held is not None, "asked for before"
         # In turn, so that no case is always on the same nodes in a night of random order.
         free = self._free()
         first = type(self)._begun % len(free)
-        nodes = sorted((free * 2)[first : first + job.num_nodes], key=held.nodes.index)
+        turn = job.named or (free * 2)[first : first + job.num_nodes]
+        nodes = sorted(turn, key=held.nodes.index)
+        TURNS.hand_out(nodes)
+        if self._takes_names:
+            TURNS.choose(self._partition, held.nodes)
         type(self)._begun += 1
         job.nodes, job.allocation, job.began = nodes, held, time.time()
         job.put(jobid=f"{held.job}/{job.jobid.partition('/')[2]}")

@@ -25,13 +25,18 @@ from fabricheck.launch.judging import find_links, find_verdict
 from fabricheck.launch.measurement import Evidence, Setting
 from fabricheck.measures.curve import Curve, Variable
 from fabricheck.measures.registry import REGISTRY
+from fabricheck.nodes.names import fold
 from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.reframe_ext.reframe import offered
+from fabricheck.reframe_ext.rota import asked_of, leaves_of, misplaced
+from fabricheck.schedulers import scheduler_of
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.transports.witness import RANK_WRAPPER
 
 _TOLD = "told.out"
+_PATIENCE = "10m"
+"""How long a job waits for nodes that were idle when it asked for them by name."""
 
 
 def measured(family: str) -> Any:
@@ -133,12 +138,29 @@ class BenchmarkCase(Judged):
         for name, text in job.files.items():
             (Path(self.stagedir) / name).write_text(text)
 
+    @run_before("run")
+    def take_turn(self) -> None:
+        """Ask for nodes by name where it is their turn, or where the placement says which."""
+        if self.is_dry_run() or hasattr(self, "surveys_nodes"):
+            return
+        try:
+            names = asked_of(self.job, self.current_partition, self._measured.placement)
+        except FabricheckError as error:
+            raise ReframeError(str(error)) from None
+        if names:
+            option = scheduler_of(self.job.scheduler.registered_name).by_name
+            self.job.options.append(f"{option}{fold(names)}")
+            # Somebody may be faster, and what is busy is not waited for.
+            self.max_pending_time = self.max_pending_time or _PATIENCE
+
     @sanity_function
     def prove(self) -> bool:
         """Trust nothing until everything about the run has been proved."""
         found = self._measured.examine(self._setting())
         self._record(found)
-        objections = found.objections
+        leaves = leaves_of(self._setting().extras.topology)
+        misplacement = misplaced(self._measured.placement, found.hosts, leaves)
+        objections = (*found.objections, *misplacement)
         if not objections and found.curve:
             objections = impossible(found.curve, self._find_links())
         self.refuse_disturbed(objections, found.disturbances)

@@ -21,9 +21,11 @@ from fabricheck.reframe_ext import allocation
 from fabricheck.reframe_ext.command import UNRECORDED
 from fabricheck.reframe_ext.recorder import HANDLER
 from fabricheck.reframe_ext.reframe import log_files
+from fabricheck.reframe_ext.rota import has_groups, leaves_of
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.sites.files import Sites, read_sites
 from fabricheck.transports.families import MPIS
+from fabricheck.transports.placement import SWITCH_GROUPS
 
 _FALLBACK = "local"
 _WHEELS = Path("build/mpi")
@@ -241,6 +243,14 @@ def _resolve(environment: dict[str, Any], suite: Path) -> dict[str, Any]:
     return resolved
 
 
+def _groups(partition: Mapping[str, Any]) -> list[str]:
+    """The feature of a partition whose topology has switch groups; `site check` judges the file."""
+    with contextlib.suppress(FabricheckError):
+        if has_groups(leaves_of(PartitionExtras.of(partition.get("extras")).topology)):
+            return [SWITCH_GROUPS]
+    return []
+
+
 def _running_systems(site: dict[str, Any], suite: Path) -> list[dict[str, Any]]:
     lacking = [each["name"] for each in site["environments"] if _is_lacking(each, suite)]
     variable = site.get("running_partitions", "")
@@ -248,7 +258,11 @@ def _running_systems(site: dict[str, Any], suite: Path) -> list[dict[str, Any]]:
     systems = []
     for system in site["systems"]:
         partitions = [
-            {**each, "environs": [name for name in each["environs"] if name not in lacking]}
+            {
+                **each,
+                "environs": [name for name in each["environs"] if name not in lacking],
+                "features": [*each.get("features", []), *_groups(each)],
+            }
             for each in system["partitions"]
             if running is None or each["name"] in running.split()
         ]

@@ -46,6 +46,7 @@ from fabricheck.reframe_ext.matrix import name_of
 from fabricheck.reframe_ext.reframe import attempt, getlogger, without_deprecated
 from fabricheck.schedulers import launcher_of
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
+from fabricheck.transports.placement import parts
 from fabricheck.transports.table import Counter, find
 from fabricheck.transports.witness import RANK_WRAPPER
 
@@ -272,7 +273,7 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
         lists = ("findings", "fabric_causes", "ports", "prerequisites", "samples")
         return {
             "benchmark": self.benchmark_name,
-            "layout": "full" if str(self.placement).endswith("-full") else "",
+            "layout": parts(self.placement)[2] if self.placement else "",
             "nodes": self.node_list,
             **self.seconds,
             **{name: getattr(self, name) for name in names},

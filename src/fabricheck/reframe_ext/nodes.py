@@ -9,6 +9,7 @@ from reframe.core.builtins import run_before
 from reframe.core.exceptions import ReframeError
 
 from fabricheck.reframe_ext.reframe import flexible_nodes, nodes_in_state, nodes_of
+from fabricheck.reframe_ext.rota import TURNS
 from fabricheck.schedulers import SCHEDULERS, scheduler_of
 
 
@@ -67,6 +68,9 @@ class EveryNode(rfm.RegressionTestPlugin):
         """One task on each node that can run a job."""
         self.num_tasks_per_node = 1
         if not self.is_dry_run():
+            partition = self.current_partition
             self.num_tasks, self.states = usable_nodes(
-                self.job, self.current_partition.fullname, type(self).__name__
+                self.job, partition.fullname, type(self).__name__
             )
+            idle = scheduler_of(self.job.scheduler.registered_name).idle.split("|")
+            TURNS.note(partition.name, {name: s in idle for name, s in self.states.items()})

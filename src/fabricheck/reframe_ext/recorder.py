@@ -37,6 +37,7 @@ from fabricheck.reframe_ext.reframe import (
     getlogger,
     logged,
 )
+from fabricheck.reframe_ext.rota import TURNS
 from fabricheck.schedulers import scheduler_of
 from fabricheck.sites.extras import PartitionExtras
 
@@ -179,7 +180,10 @@ class Recorder(logging.Handler):
                 system=ended[0][1].system,
                 announced=info["num_cases"],
                 lacking=unquote(info.get("lacking", "")),
-                info={name: value for name, value in info.items() if name != resting.EXTRA},
+                info={
+                    **{name: value for name, value in info.items() if name != resting.EXTRA},
+                    **({"rota": TURNS.stated} if TURNS.stated else {}),
+                },
                 resting=resting.unpack(info.get(resting.EXTRA, "")),
             )
             append(self._basedir, [*(case_of(*each) for each in missing), end])

@@ -54,6 +54,12 @@ def extras_of(scheduler: Any) -> Any:
     return runtime.runtime().get_option(f"{prefix}extras")
 
 
+def partition_of(scheduler: Any) -> str:
+    """The name of the partition that a scheduler was made for."""
+    prefix = scheduler._config_prefix.removesuffix("sched_options")
+    return str(runtime.runtime().get_option(f"{prefix}name"))
+
+
 def nodes_of(job: Any) -> list[Any]:
     """The nodes that a job may have by its partition and options.
 

@@ -1,8 +1,10 @@
 """The curves of a run, grouped as they are drawn: one group for each benchmark and placement."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from fabricheck.measures.registry import REGISTRY
 from fabricheck.record.entries import Sample
@@ -13,11 +15,16 @@ PRIMARY = ("p50", "avg")
 """The statistic that stands for a metric, in order of preference: its bounds are drawn."""
 
 
+_MOST: Final = 16
+"""Cases of a group that are shown: more curves in a chart are no curves any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """Cases of one benchmark at one placement, one for each environment as a rule.
 
-    ``anchor`` names the group in the page's links.
+    ``anchor`` names the group in the page's links. Of hundreds, as where each card has a case,
+    ``cases`` are the worst, and ``more`` says what became of the others.
     """
 
     anchor: str
@@ -25,6 +32,7 @@ class Group:
     placement: str
     placement_words: str
     cases: tuple[ReportedCase, ...]
+    more: str = ""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -67,12 +75,25 @@ def groups(matrix: Matrix) -> tuple[Group, ...]:
             benchmark=row.benchmark,
             placement=column.placement,
             placement_words=_words(column, matrix),
-            cases=cases,
+            cases=_worst(cases)[:_MOST],
+            more=_counted(_worst(cases)[_MOST:]),
         )
         for row in matrix.rows
         for column in _placements(matrix)
         if measured(cases := _cases(matrix, row.benchmark, column))
     )
+
+
+def _worst(cases: tuple[ReportedCase, ...]) -> tuple[ReportedCase, ...]:
+    """The cases, of more than are shown the worst first."""
+    if len(cases) <= _MOST:
+        return cases
+    return tuple(sorted(cases, key=lambda case: -case.status.severity))
+
+
+def _counted(cases: Iterable[ReportedCase]) -> str:
+    counts = Counter(str(case.status) for case in cases)
+    return ", ".join(f"{number} {status}" for status, number in counts.items())
 
 
 def measured(cases: Iterable[ReportedCase]) -> bool:

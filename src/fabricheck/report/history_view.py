@@ -20,7 +20,7 @@ from fabricheck.trend.accepted import read_accepted
 from fabricheck.trend.attribution import Difference, around, attribute
 from fabricheck.trend.detect import Trend, analyse
 from fabricheck.trend.events import Event, EventKind, EventState
-from fabricheck.trend.settings import Settings, read_settings
+from fabricheck.trend.settings import read_settings
 
 _BOUND_DAYS = 30
 """Days before the last night in which bounds are looked for."""
@@ -105,7 +105,11 @@ def read_history_view(
         bounds = {} if trend.newest is None else _bounds(history, selection, trend.newest)
         events = shown(trend)
         provenance = history.provenance(around(events, selection))
-        nodes = _nodes(history, trend, run, settings)
+        nodes = (
+            ()
+            if trend.newest is None
+            else tuple(node_trend(history, each, trend.newest) for each in run.systems)
+        )
         accused = accusations(history, selection)
         lines = Counter[str](problem.kind for problem in history.status().problems)
     sessions = {str(each.sessions[-1]) for each in series if len(each)}
@@ -119,17 +123,6 @@ def read_history_view(
         run.session in sessions,
         nodes,
         accused,
-    )
-
-
-def _nodes(
-    history: History, trend: Trend, run: ReportedRun, settings: Mapping[str, Settings]
-) -> tuple[NodeTrend, ...]:
-    if trend.newest is None:
-        return ()
-    return tuple(
-        node_trend(history, system, trend.newest, settings.get(system, Settings()).silent_days)
-        for system in run.systems
     )
 
 

@@ -1,4 +1,4 @@
-"""A night: run, history, trend, page, summary. Each step is a command, and none stops the next.
+"""A night: run, history, trend, coverage, page, summary. Each is a command, none stops the next.
 
 It may be killed at any point. The perflogs hold whole lines only, the history takes all of a
 refresh or nothing, and a night is complete when its last file is there: the next one goes on.
@@ -21,11 +21,11 @@ from fabricheck.errors import FabricheckError
 from fabricheck.locks import BusyError, held
 from fabricheck.nodes.names import fold
 from fabricheck.provenance import home
-from fabricheck.record.entries import NIGHT
+from fabricheck.record.entries import NIGHT, Session
 from fabricheck.record.sessions import last
 from fabricheck.report.files import write_whole
 from fabricheck.report.status import Status
-from fabricheck.runner.nights import STEPS, Night, Nights, failed_steps
+from fabricheck.runner.nights import COVERAGE, STEPS, Night, Nights, failed_steps
 
 LINES: Final = 20
 """Most lines of a summary."""
@@ -204,10 +204,14 @@ class _Sequence:
         self._step("run", "run", *self._plan.run, "--mode=nightly", f"--junit={junit}")
         self._step("history", "history", "refresh", record, f"--store={store}", "--json")
         self._step("trend", "trend", f"--store={store}")
-        if session := self._session(perflogs):
+        if found := self._session(perflogs):
+            of_system = f"--system={found.system}"
+            self._step(COVERAGE, "coverage", of_system, f"--store={store}", "--json")
             page = f"--html={self._night.directory / PAGE}"
             history = [f"--history={store}"] if store.is_dir() else []
-            self._step("page", "report", f"--session={session}", record, page, *history, "--json")
+            self._step(
+                "page", "report", f"--session={found.session}", record, page, *history, "--json"
+            )
         failed = failed_steps(self._codes)
         code = _BAD if failed else max(self._codes.values())
         summary = self._summary(failed)
@@ -245,13 +249,13 @@ class _Sequence:
             or not all(each.judged or each.passes for each in statuses)
         )
 
-    def _session(self, perflogs: Path) -> str:
-        """Tonight's session in the record; empty if it has none."""
+    def _session(self, perflogs: Path) -> Session | None:
+        """Tonight's session in the record; ``None`` if it has none."""
         began = f"{self._night.began:%Y-%m-%dT%H:%M:%S}"
         with suppress(FabricheckError):
             if (found := last(perflogs, NIGHT)) and found.time >= began:
-                return found.session
-        return ""
+                return found
+        return None
 
     def _begin(self, step: str) -> None:
         with (self._night.directory / STEPS).open("a") as file:
@@ -302,6 +306,7 @@ class _Sequence:
         # A page whose history could not be read says what was run all the same.
         head += _found(found) if found else []
         head += _lost(self._told("history"))
+        head += _overdue(self._told(COVERAGE))
         trend = self._said("trend") if "trend" not in failed else []
         if trend and "history" in failed:
             head.append("the history does not hold tonight; what follows is of the nights before:")
@@ -364,6 +369,16 @@ def _lost(history: Mapping[str, Any]) -> list[str]:
     words = [f"{number} {what}" for what, number in counts.items() if number]
     said = f"the record has {' and '.join(words)}: see fabricheck history status"
     return [said] if words else []
+
+
+def _overdue(found: Mapping[str, Any]) -> list[str]:
+    """The nodes that wait longer than the site allows."""
+    if not found.get("overdue"):
+        return []
+    return [
+        f"{len(found['overdue'])} of {len(found['nights'])} nodes not measured in "
+        f"{found['at_least_every']} nights or more: {fold(found['overdue'])}"
+    ]
 
 
 def _is_run_report(path: Path) -> bool:

@@ -18,12 +18,15 @@ import msgspec
 from fabricheck.report.files import write_whole
 
 LATEST: Final = "latest"
+COVERAGE: Final = "coverage"
+"""The step that says when each node was measured; its output is JSON of that name."""
 STEPS: Final = "steps.log"
 
 GOOD: Final[Mapping[str, tuple[int, ...]]] = {
     "run": (0, 1),
     "history": (0,),
     "trend": (0, 1),
+    "coverage": (0, 1),
     "page": (0, 1),
 }
 """The steps, and the exit codes with which each has done its work; 1 is a verdict of some."""
@@ -37,11 +40,11 @@ _SKEW: Final = timedelta(minutes=5)
 
 
 def failed_steps(codes: Mapping[str, object]) -> list[str]:
-    """The steps that could not do their work or are missing; a run without report has no page."""
+    """The steps that could not do their work, or are missing; without a session some may be."""
     return [step for step, good in GOOD.items() if codes.get(step, _ABSENT.get(step)) not in good]
 
 
-_ABSENT: Final = {"page": 0}
+_ABSENT: Final = {"page": 0, "coverage": 0}
 
 
 @dataclass(frozen=True, slots=True)

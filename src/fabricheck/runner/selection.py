@@ -33,6 +33,7 @@ class RunSelection:
         chosen: the cases of a night within a budget: for each test, by its name, the ``systems``
             and ``environs`` on which it runs; ``None`` for all that the rest selects.
         resting: the cases that this leaves out, for the record.
+        turns: what decides which nodes come first; ``None`` where nothing asks.
     """
 
     system: str
@@ -43,6 +44,7 @@ class RunSelection:
     nodes: tuple[int, ...] = ()
     chosen: Mapping[str, Mapping[str, Sequence[str]]] | None = None
     resting: tuple[Mapping[str, str], ...] = ()
+    turns: Mapping[str, Any] | None = None
 
     def needs(self, feature: str) -> bool:
         """Whether the selection holds transports that need this feature of a partition, or a

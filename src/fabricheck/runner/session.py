@@ -20,6 +20,7 @@ from fabricheck.reframe_ext import command as reframe
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN
 from fabricheck.reframe_ext.cmake_build import WANTED
 from fabricheck.reframe_ext.judged import CHOSEN
+from fabricheck.reframe_ext.rota import ROTA
 from fabricheck.report.files import write_whole
 from fabricheck.runner.live import follow, waited_for
 from fabricheck.runner.selection import RunSelection
@@ -72,6 +73,9 @@ def run(
             write_whole(chosen, json.dumps(selection.chosen))
             options = [*options, f"--session-extras={EXTRA}={pack(selection.resting)}"]
         own[CHOSEN] = "" if selection.chosen is None else str(chosen)
+        if selection.turns is not None:
+            write_whole(reports / "turns", json.dumps(selection.turns))
+        own[ROTA] = "" if selection.turns is None else str(reports / "turns")
         asked = [*selection.reframe_options(), *options, "--max-retries=1"]
         started = suite, command(suite, *asked), reframe.environment(suite, **own), lock
         if sys.stdout.isatty() and not aside:

@@ -13,7 +13,8 @@ from typing import Any, Final
 from ClusterShell.NodeSet import NodeSet
 
 from fabricheck.asking import told
-from fabricheck.schedulers.slurm import SRUN
+from fabricheck.nodes.names import fold
+from fabricheck.schedulers.slurm import SLURM, SRUN
 
 _HOLD: Final = 'echo "$SLURM_JOB_ID $SLURM_JOB_NODELIST $SLURM_JOB_CPUS_PER_NODE"; exec cat >&2'
 _GRACE_SECONDS: Final = 5
@@ -66,8 +67,12 @@ class Allocation(Held):
     However this process ends, the kernel closes the pipe, and the nodes are given back.
     """
 
-    def __init__(self, options: Sequence[str], nodes: int, seconds: float) -> None:
-        """Ask for nodes; ``granted`` says whether they are there."""
+    def __init__(
+        self, options: Sequence[str], nodes: int, seconds: float, names: Sequence[str] = ()
+    ) -> None:
+        """Ask for nodes, by their names if any; ``granted`` says whether they are there."""
+        self._names = list(names)
+        options = [*options, f"{SLURM.by_name}{fold(names)}"] if names else options
         self._words = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the allocation
         command = ["salloc", f"--nodes={nodes}", f"--time={max(1, int(seconds // 60))}"]
         self._salloc = subprocess.Popen(
@@ -87,7 +92,9 @@ class Allocation(Held):
             words = self._salloc.stdout.readline().decode().split()
             if words:
                 self.job, listed, self.cpus = words
-                self.nodes = tuple(NodeSet(listed))
+                given = set(NodeSet(listed))
+                named = [each for each in self._names if each in given]
+                self.nodes = (*named, *sorted(given.difference(named)))
                 self.ends = time.time() + self._seconds
         return super().granted()
 

@@ -111,6 +111,7 @@ class Scheduler:
         job_variable: the environment variable with the number of a job.
         restarts_variable: and the one with how often it began again.
         keep_off: lines for an administrator: what leaves nodes out, what keeps users off them.
+        by_name: the option that names the nodes of a job; empty for one that takes no names.
         idle: ReFrame's word for the states of nodes that can run a job now.
         before: what to put before a command of it.
         patience: seconds for an answer.
@@ -129,6 +130,7 @@ class Scheduler:
     job_variable: ClassVar[str] = ""
     restarts_variable: ClassVar[str] = ""
     keep_off: ClassVar[tuple[str, ...]] = ("without: {nodes}",)
+    by_name: ClassVar[str] = ""
     idle: ClassVar[str] = "idle"
 
     node_fault: ClassVar[re.Pattern[str]] = _NEVER

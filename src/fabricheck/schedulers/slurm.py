@@ -61,6 +61,7 @@ class Slurm(Scheduler):
         "without: --exclude={nodes}",
         "as an administrator: scontrol update nodename={nodes} state=drain reason='{reason}'",
     )
+    by_name: ClassVar[str] = "--nodelist="
     # A node that has just ended a job is as good as idle.
     idle: ClassVar[str] = "idle|idle+completing"
 

@@ -11,6 +11,7 @@ from fabricheck.documents import Document, load, schema
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, folders
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
+from fabricheck.transports.placement import SWITCH_GROUPS
 
 PAGE = "docs/reference/sites.md"
 
@@ -171,7 +172,10 @@ def offers(suite: Path = SUITE) -> tuple[frozenset[str], ...]:
         suite: root of the suite.
 
     """
-    found = (frozenset(each.get("features", ())) for _, each in _partitions(suite))
+    # Whether a topology has switch groups is seen where the system at hand is configured.
+    found = (
+        frozenset([*each.get("features", ()), SWITCH_GROUPS]) for _, each in _partitions(suite)
+    )
     return tuple(dict.fromkeys(found))
 
 

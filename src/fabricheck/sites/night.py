@@ -21,6 +21,7 @@ class NightSettings:
         after_change: for facts of provenance the words of cases that a change of it concerns;
             without it, all of the partition or environment that changed.
         weight: for words of cases what finding a fault with them is worth beside others.
+        nodes: ``at_least_every``: nights after which each node is measured again.
     """
 
     budget: Mapping[str, float | str] = field(default_factory=dict)
@@ -28,6 +29,12 @@ class NightSettings:
     at_least_every: Mapping[str, int] = field(default_factory=dict)
     after_change: Mapping[str, Sequence[str]] = field(default_factory=dict)
     weight: Mapping[str, float] = field(default_factory=dict)
+    nodes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def nodes_every(self) -> int | None:
+        """Nights after which each node is measured again; ``None`` where the site doesn't say."""
+        return self.nodes.get("at_least_every")
 
     @property
     def longest_rest(self) -> int:

@@ -112,7 +112,7 @@ def judge_block(
         benchmark=measurement.benchmark.name,
         transport=place.transport.name,
         num_nodes=place.num_nodes,
-        layout="full" if place.full else "",
+        layout=place.layout,
         ranks=ranks.total,
         ranks_per_node=ranks.per_node,
         program=curve.program if curve else "",

@@ -1,15 +1,26 @@
 """A transport and the number of nodes that it spans."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.transports.families import families
 from fabricheck.transports.table import MEMORY_LANES, TRANSPORTS, Memory, Scope, Transport, find
 
+FULL, LEAF, SPINE = "full", "leaf", "spine"
+GROUPS: Final = (LEAF, SPINE)
+"""Layouts that say where in the fabric the nodes are: at one leaf switch, or each at another."""
+SWITCH_GROUPS: Final = "switch_groups"
+_FEATURES: Final[Mapping[str, str]] = {
+    FULL: "full_nodes",
+    **dict.fromkeys(GROUPS, SWITCH_GROUPS),
+}
 _WRITTEN = re.compile(
-    r"(?P<transport>[a-z][a-z0-9_]*)-(?P<nodes>[1-9]\d{0,6})n(?:-(?P<layout>full))?", re.ASCII
+    r"(?P<transport>[a-z][a-z0-9_]*)-(?P<nodes>[1-9]\d{0,6})n"
+    rf"(?:-(?P<layout>{'|'.join(_FEATURES)}))?",
+    re.ASCII,
 )
 
 
@@ -22,42 +33,48 @@ def parts(placement: str) -> tuple[str, int, str]:
     """Transport, number of nodes and layout of what ``written`` gave; the transport may be unknown.
 
     Raises:
-        FabricheckError: if it is not ``<transport>-<nodes>n`` or ``<transport>-<nodes>n-full``.
+        FabricheckError: if it is not ``<transport>-<nodes>n``, or that with a layout behind it.
     """
     match = _WRITTEN.fullmatch(placement)
     if not match:
         raise FabricheckError(
             f"FC1005 expected a placement such as tcp-2n or shm-1n, found {placement!r}: write "
-            "<transport>-<number of nodes>n, for all cores with -full behind it"
+            "<transport>-<number of nodes>n, for all cores with -full behind it, for nodes of one "
+            "leaf switch with -leaf, of several with -spine"
         )
     return match["transport"], int(match["nodes"]), match["layout"] or ""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A transport and the nodes that it spans, written ``tcp-2n``, with all their cores
-    ``tcp-2n-full``.
+    """A transport and the nodes that it spans, written ``tcp-2n``, with a layout ``tcp-2n-full``.
 
     Attributes:
         transport: between the nodes, or inside the only one.
         num_nodes: how many nodes.
-        full: whether every core of the nodes has a rank, not one core of each (two of one node).
+        layout: ``full`` where every core of the nodes has a rank, not one core of each (two of one
+            node); ``leaf`` or ``spine`` where the nodes are at one leaf switch, or each at another.
     """
 
     transport: Transport
     num_nodes: int
-    full: bool = False
+    layout: str = ""
 
     def __str__(self) -> str:
-        return written(self.transport.name, self.num_nodes, "full" * self.full)
+        return written(self.transport.name, self.num_nodes, self.layout)
+
+    @property
+    def full(self) -> bool:
+        """Whether every core of the nodes has a rank."""
+        return self.layout == FULL
 
     @property
     def features(self) -> tuple[str, ...]:
-        """What a partition must offer: the transport, the number of nodes, all of their cores."""
+        """What a partition must offer: transport, number of nodes, what the layout needs."""
         return (
             self.transport.feature,
             f"nodes_{self.num_nodes}",
-            *(["full_nodes"] if self.full else []),
+            *([_FEATURES[self.layout]] if self.layout else []),
         )
 
     @property
@@ -82,20 +99,20 @@ class Placement:
                 f"FC1006 expected {needs} for transport {transport.name}, found placement "
                 f"{text!r}: choose a placement that can exist"
             )
-        return cls(transport, num_nodes, bool(layout))
+        return cls(transport, num_nodes, layout)
 
 
 def placements(
-    node_counts: Sequence[int], *, full: bool = False, memory: Memory | None = None
+    node_counts: Sequence[int], *, layout: str = "", memory: Memory | None = None
 ) -> list[str]:
     """Every placement of MPI that can exist with these node counts.
 
     Intra-node transports get one node, inter-node transports two or more; a combination that cannot
-    exist is never made. With ``full``, those with a rank on every core; with ``memory``, those of
-    the transports for messages from there alone.
+    exist is never made. With ``layout``, those of that layout; with ``memory``, those of the
+    transports for messages from there alone.
     """
     return [
-        str(Placement(transport, nodes, full))
+        str(Placement(transport, nodes, layout))
         for transport in TRANSPORTS.values()
         if transport.memory is memory and families(transport.name)
         for nodes in node_counts

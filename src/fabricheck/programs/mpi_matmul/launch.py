@@ -11,7 +11,7 @@ from fabricheck.measures.curve import Curve
 from fabricheck.measures.gpu import GpuPath
 from fabricheck.programs.mpi_matmul.entries import BENCHMARKS, ORDERS, PROGRAM
 from fabricheck.transports.gpu_memory import Load
-from fabricheck.transports.placement import Placement
+from fabricheck.transports.placement import FULL, Placement
 from fabricheck.transports.table import Memory, Scope
 
 _DOUBLE = 8
@@ -70,7 +70,7 @@ class Multiplication(Measurement):
         between = self.placement.transport.scope is Scope.INTER_NODE
         several = self._entry.ranks > self.placement.num_nodes
         # A node with several ranks moves data inside it too.
-        self._path = replace(self.placement, full=between and several)
+        self._path = replace(self.placement, layout=FULL if between and several else "")
 
     def ranks(self, setting: Setting) -> Ranks:
         """The benchmark's ranks, dealt out."""

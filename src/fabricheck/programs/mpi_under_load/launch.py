@@ -12,6 +12,7 @@ from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.launch.verbs import flat
 from fabricheck.programs.mpi_under_load.entries import BENCHMARKS, PROGRAM, SIZES
+from fabricheck.transports.placement import FULL
 
 _FEWEST_NODES = 4
 _RANKS = 2
@@ -36,7 +37,7 @@ class UnderLoad(Measurement):
         environs = mpi.with_family(place.transport.name)
         super().__init__(BENCHMARKS[case.benchmark], place, environs, [system])
         # The two ranks of a node talk to each other too.
-        self._path = replace(self.placement, full=True)
+        self._path = replace(self.placement, layout=FULL)
 
     def ranks(self, setting: Setting) -> Ranks:
         """One that measures and one that loads, on each node."""

@@ -16,7 +16,12 @@ from fabricheck.tables import TEXT, maybe
 
 PROGRAMS: Final = ("mpi_probe",)
 FAMILIES: Final = (
-    Family("pt2pt", "point to point", ("MpiPointToPoint", "MpiPointToPointFull"), "MPI"),
+    Family(
+        "pt2pt",
+        "point to point",
+        ("MpiPointToPoint", "MpiPointToPointFull", "MpiSwitchGroup"),
+        "MPI",
+    ),
     Family("collective", "collective", ("MpiCollective",), "MPI"),
     Family("one_sided", "one-sided", ("MpiOneSided",), "MPI"),
     Family("nonblocking", "non-blocking collective", ("MpiNonblocking",), "MPI"),
