@@ -18,7 +18,7 @@ from fabricheck.nodes.told import SCRIPT, Told, parse
 
 PATIENCE: Final = 4.0
 """Seconds for the kernel to tell everything."""
-GROUPS: Final = ("node", "ports", "cards", "roce")
+GROUPS: Final = ("node", "ports", "cards", "roce", "optics")
 
 
 class SilentNodeError(FabricheckError):
