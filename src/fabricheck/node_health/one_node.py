@@ -12,6 +12,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level, worst
 from fabricheck.node_health.alike import read_manifest
 from fabricheck.node_health.facts import Facts, facts_of
+from fabricheck.node_health.loopback import measure
 from fabricheck.node_health.rules import judge
 from fabricheck.node_health.survey import Expectations, Line, Survey
 from fabricheck.nodes.told import SCRIPT, Told, parse
@@ -56,12 +57,15 @@ class Verdict:
         return f"{self.level}: {self.facts.node}: {words or f'RDMA ports: {ports}'}"
 
 
-def look(expected: Expectations, manifest: Path | None = None) -> Verdict:
+def look(
+    expected: Expectations, manifest: Path | None = None, *, loopback: bool = False
+) -> Verdict:
     """Look at this node, and judge it.
 
     Args:
         expected: what its partition must offer.
         manifest: the facts that its cards must have, instead of those of the partition.
+        loopback: whether to measure each card as well, in ``loopback.PATIENCE`` seconds.
 
     Raises:
         SilentNodeError: if the kernel does not tell them in time.
@@ -72,7 +76,10 @@ def look(expected: Expectations, manifest: Path | None = None) -> Verdict:
     told = ask()
     facts = facts_of(told, {"clock": [str(time.time_ns())]}, told.host)
     expected = replace(expected, rdma=expected.rdma or bool(facts.ports))
-    return Verdict(facts, tuple(judge(Survey((facts,), expected))))
+    lines = tuple(judge(Survey((facts,), expected)))
+    if loopback:
+        lines = (*lines, measure(facts))
+    return Verdict(facts, lines)
 
 
 def ask() -> Told:

@@ -128,6 +128,7 @@ tell_optics() {
         from "fec/$name" timeout 2 ethtool --show-fec "$name" | of_module "$place" Active &
     done
     for device in sys/class/infiniband/*; do
+        if [ -z "${FABRICHECK_NODE_ROOT:-}" ] && ! command -v mlxlink >/dev/null; then break; fi
         name=${device##*/}
         from "mlxlink/$name" timeout 3 mlxlink -d "$name" -m -c |
             of_module "mlxlink/$name" 'FEC|Raw Phys|Effective Phys|Symbol Err|[RT]x Power C|Bias C|Temperat' &
@@ -145,6 +146,7 @@ dcb_of() {
     if [ -z "${FABRICHECK_NODE_ROOT:-}" ]; then
         from - dcb -N app show dev "$1"
         from - dcb apptrust show dev "$1"
+        from - dcb buffer show dev "$1"
     fi
 }
 
