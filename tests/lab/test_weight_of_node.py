@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.node_health.test_optics import MLXLINK, QSFP
+from tests.node_health.test_optics import QSFP
 from tests.node_health.trees import grow, plug, write
 
 pytestmark = pytest.mark.lab
@@ -25,7 +25,6 @@ def test_it_takes_half_a_second_of_one_core_and_little_memory(tmp_path: Path) ->
         for number in range(COUNTERS - len(there)):
             write(tmp_path, f"{port}/hw_counters/more_{number}", "0\n")
         write(tmp_path, f"module/enp{33 + card}s0f0np0", QSFP)
-        write(tmp_path, f"mlxlink/mlx5_{card}", MLXLINK)
         plug(
             tmp_path,
             f"mlx5_{card}",

@@ -8,7 +8,8 @@
 #   node      what the node is: system, processor, memory, limits of a process
 #   ports     state, addresses, versions and counters of the RDMA ports, and the interfaces
 #   cards     what the cards are plugged into: PCIe up to the root port, IOMMU, interrupts
-#   optics    what transceivers and FEC report: ethtool for each interface, mlxlink for each card, as root
+#   optics    what transceivers and FEC report to root: ethtool, for each interface
+#   mlxlink   what mlxlink adds for each card, to root: bit error rates; takes long
 #   roce      how RoCE ports are set, as dcb, else mlnx_qos, lldptool and files tell
 #   adapters  what ethtool and ibv_devinfo say of them
 #   log       what the kernel's log says of cards and PCIe, the last 400 lines
@@ -127,10 +128,14 @@ tell_optics() {
             of_module "$place" 'Laser |Rcvr |Receiver |Transmit avg|Module temperature' &
         from "fec/$name" timeout 2 ethtool --show-fec "$name" | of_module "$place" Active &
     done
+    wait
+} 2>/dev/null
+
+tell_mlxlink() {
     for device in sys/class/infiniband/*; do
         if [ -z "${FABRICHECK_NODE_ROOT:-}" ] && ! command -v mlxlink >/dev/null; then break; fi
         name=${device##*/}
-        from "mlxlink/$name" timeout 3 mlxlink -d "$name" -m -c |
+        from "mlxlink/$name" timeout 8 mlxlink -d "$name" -m -c |
             of_module "mlxlink/$name" 'FEC|Raw Phys|Effective Phys|Symbol Err|[RT]x Power C|Bias C|Temperat' &
     done
     wait
