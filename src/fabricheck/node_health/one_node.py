@@ -109,7 +109,7 @@ def ask(*, mlxlink: bool = False) -> Told:
         found = []
     if len(found) != 1:
         raise SilentNodeError(
-            f"FC1511 expected the kernel to tell its ports within {patience:g} s, found "
+            f"FC1511 expected the kernel to report its ports within {patience:g} s, found "
             f"{len(found)} answers: a driver or the firmware of a card hangs, look at the "
             "kernel's log"
         )
