@@ -29,6 +29,7 @@ EXAMPLE = {
     "fabric": "roce",
     "gid_index": 3,
     "service_level": 4,
+    "traffic_class": 106,
     "pkey": 0x8012,
 }
 READERS = {

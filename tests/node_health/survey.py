@@ -28,7 +28,7 @@ HEALTHY = Facts(
     interfaces={"lo": 65536, "eth0": 1500, "ens1": 9000},
     ports=(CARD,),
     cards={
-        "mlx5_0": {"firmware": "22.39", "PCIe link": "x16 16 GT/s"},
+        "mlx5_0": {"firmware": "22.39", "PCIe link": "x16 16 GT/s", "module temperature": "45 C"},
         "mlx5_0:1": {"state": "ACTIVE"},
     },
     versions={"openmpi": "Open MPI v4.1.4", "ucx": "Version 1.13.1", "osu": "OSU Test v7.4"},

@@ -26,9 +26,17 @@ DCB = """pfc-cap 8 macsec-bypass off delay 4096
 prio-pfc 0:off 1:off 2:off 3:off 4:off 5:off 6:on 7:on
 dscp-prio 26:3 48:6
 order: dscp pcp
+prio-buffer 0:0 1:0 2:0 3:1 4:0 5:0 6:0 7:0
+buffer-size 0:130944b 1:130944b 2:0b 3:0b 4:0b 5:0b 6:0b 7:0b
+total-size 261888b
 """
 TALOS = "pfc-cap 8 prio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off delay 0\n"
 NAMES = ("PFC priorities", "trust", "DSCP entries", "DSCP map")
+BUFFERS = {
+    "mlnx_qos": (MLNX_QOS, "130944,130944,0,0,0,0,0,0"),
+    "dcb": (DCB, "0:130944b 1:130944b 2:0b 3:0b 4:0b 5:0b 6:0b 7:0b"),
+    "lldptool": ("enabled=3\n", None),
+}
 
 
 @pytest.fixture
@@ -79,3 +87,10 @@ def test_ecn_traffic_class_and_gids(root: Path) -> None:
     assert found["ECN priorities"] == "3"
     assert (found["traffic class"], found["RDMA-CM ToS"]) == ("106", "104")
     assert found["RoCE v2 GIDs"] == "1,3"
+
+
+@pytest.mark.parametrize("tool", BUFFERS)
+def test_buffers_are_a_fact_where_a_tool_tells_them(root: Path, tool: str) -> None:
+    said, buffers = BUFFERS[tool]
+    write(root, f"{tool}/{NETDEV}", said)
+    assert facts().get("receive buffers") == buffers

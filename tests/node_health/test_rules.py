@@ -66,6 +66,8 @@ BROKEN = [
      "mlx5_0 firmware 22.31, 2 of 3 cards have 22.39"),
     ("pcie", survey(node(cards={"mlx5_0": {"PCIe loss": "0000:21:00.0 has x8 16 GT/s"}})), "n1",
      "mlx5_0 0000:21:00.0 has x8 16 GT/s"),
+    ("optics", survey(node(cards={"mlx5_0": {"optics fault": "rx power -12 dBm"}})), "n1",
+     "mlx5_0 rx power -12 dBm: clean or replace"),
     ("numa", survey(node(cpus=frozenset({1}))), "n1",
      "mlx5_0:1 at distance 21 from the job's CPUs, expected at most 10"),
     ("mtu", survey(node(1), node(2), node(3, interfaces={"ens1": 1500})), "n3",

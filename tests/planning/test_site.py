@@ -15,6 +15,8 @@ from fabricheck import asking
 from fabricheck.asking import MissingError, UnansweredError
 from fabricheck.cli.application import build
 from fabricheck.errors import FabricheckError
+from fabricheck.node_health.alike import read_manifest
+from fabricheck.nodes.told import SCRIPT
 from fabricheck.planning.site_check import Effect, check
 from fabricheck.planning.site_init import Facts, Hardware, gather, unmeasured, write
 from fabricheck.provenance import SUITE
@@ -33,7 +35,18 @@ SAID = {
     "spack": "openmpi ~cuda fabrics=ucx\nsome_other_mpi\nmvapich2 fabrics=nemesis\n",
     "srun": "MPI plugin types are...\n\tpmix\n\tpmi2\n",
     "mpicc.mpich": "gcc",
+    "collect.sh": "told init c001 1.0\nend\n",
 }
+CARDS = """told init c001 86400.0
+sys/class/infiniband/mlx5_0/fw_ver:22.39.2048
+sys/class/infiniband/mlx5_0/board_id:MT_0000000359
+sys/class/infiniband/mlx5_0/device/uevent:DRIVER=mlx5_core
+sys/class/infiniband/mlx5_0/device/uevent:PCI_SLOT_NAME=0000:21:00.0
+sys/class/infiniband/mlx5_0/ports/1/state:4: ACTIVE
+sys/class/infiniband/mlx5_0/ports/1/rate:100 Gb/sec (4X EDR)
+sys/class/infiniband/mlx5_0/ports/1/link_layer:Ethernet
+end
+"""
 
 
 SRUN = ("srun", "-N1")
@@ -48,6 +61,8 @@ def cluster(command: Sequence[str]) -> str:
         words = words[2].split()
     if words[0] == "spack" and words[1:4] != ["-e", str(SUITE), "find"]:
         raise UnansweredError("outside the suite's environment Spack has another store")
+    if words[0] == str(SCRIPT):
+        words = ["collect.sh"]
     if words[0] not in SAID:
         raise MissingError(f"{words[0]} is not on PATH")
     return SAID[words[0]]
@@ -179,6 +194,31 @@ def test_a_machine_with_nothing_becomes_a_site_of_one_machine(suite: Path) -> No
     write(path, "laptop", Facts(), "^laptop$")
     (partition,) = read(path)["systems"][0]["partitions"]
     assert (partition["scheduler"], partition["features"]) == ("local", ["shm", "nodes_1"])
+
+
+def test_a_manifest_has_the_cards_of_a_node_and_is_left_as_it_is(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SAID, "collect.sh", CARDS)
+    path = suite / "sites" / "hpc.yaml"
+    write(path, "hpc", gather(cluster, SRUN), "^login$")
+    (partition,) = read(path)["systems"][0]["partitions"]
+    name = partition["extras"]["node_health"]["manifest"]
+    assert name == "hpc.compute.manifest.json"
+    assert read_manifest(path.with_name(name)) == {
+        "": {"RDMA ports": "1"},
+        "mlx5_0": {
+            "board": "MT_0000000359",
+            "firmware": "22.39.2048",
+            "driver": "mlx5_core",
+            "PCI address": "0000:21:00.0",
+        },
+        "mlx5_0:1": {"state": "ACTIVE", "link layer": "Ethernet", "rate": "100 Gb/sec"},
+    }
+    path.unlink()
+    path.with_name(name).write_text("{}")
+    write(path, "hpc", gather(cluster, SRUN), "^login$")
+    assert path.with_name(name).read_text() == "{}", "somebody has looked through it"
 
 
 def test_a_site_file_is_never_replaced(suite: Path) -> None:

@@ -92,10 +92,18 @@ def test_another_scheme_and_sizes_that_fall_are_refused(text: str, words: str) -
 
 def test_each_gpu_has_a_rank_and_nccl_tells_in_a_run_of_its_own() -> None:
     site = {"gpus_per_node": 4, "ucx_net_devices": {"rdma": "mlx5_0:1", "tcp": "eth0"}}
-    ranks, started = job("nccl_allreduce_ring", "nccl_ib-2n", **site, service_level=3)
+    ranks, started = job(
+        "nccl_allreduce_ring", "nccl_ib-2n", **site, service_level=3, traffic_class=106
+    )
     assert (ranks, started.options) == (Ranks(8, 4), ["--gpus-per-node=4"])
     assert list(started.words)[:4] == ["/built/nccl_probe", "allreduce", "--scheme", "ring"]
-    asked = {"NCCL_NET": "IB", "NCCL_IB_HCA": "=mlx5_0:1", "NCCL_IB_SL": "3", "UCX_TLS": "tcp,self"}
+    asked = {
+        "NCCL_NET": "IB",
+        "NCCL_IB_HCA": "=mlx5_0:1",
+        "NCCL_IB_SL": "3",
+        "NCCL_IB_TC": "106",
+        "UCX_TLS": "tcp,self",
+    }
     assert asked.items() <= started.variables.items()
     assert "NCCL_DEBUG=INFO" in started.told
     assert not any(name.startswith("NCCL_DEBUG") for name in started.variables)

@@ -8,6 +8,7 @@ EXTRAS = {
     "ucx_net_devices": {"rdma": "mlx5_0:1,mlx5_1:1", "tcp": "eth0"},
     "gid_index": 3,
     "service_level": 2,
+    "traffic_class": 106,
     "fabric_health": {"mtu": 4096},
 }
 
@@ -46,6 +47,7 @@ def test_verbs_get_the_first_port_and_its_address():
         "--gid-index": "3",
         "--mtu": "4096",
         "--sl": "2",
+        "--tclass": "106",
     }
     assert rdma_stream_options(PartitionExtras(), "rdma") == []
 

@@ -15,9 +15,14 @@ EIGHT = PartitionExtras(ucx_net_devices={"rdma": "a:1,b:2,c:1"})
     [
         ({}, "", ""),
         (
-            {"gid_index": 0, "fabric_health": {"mtu": 4096}, "service_level": 3},
-            "-x 0 -m 4096 -S 3",
-            "--gid-index 0 --mtu 4096 --sl 3",
+            {
+                "gid_index": 0,
+                "fabric_health": {"mtu": 4096},
+                "service_level": 3,
+                "traffic_class": 106,
+            },
+            "-x 0 -m 4096 -S 3 --tclass 106",
+            "--gid-index 0 --mtu 4096 --sl 3 --tclass 106",
         ),
         ({"ucx_net_devices": {"rdma": "mlx5_0"}}, "-d mlx5_0", "--dev mlx5_0"),
         ({"ucx_net_devices": {"rdma": "mlx5_0:2"}}, "-d mlx5_0 -i 2", "--dev mlx5_0:2"),

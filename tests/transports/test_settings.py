@@ -12,6 +12,7 @@ SITE = PartitionExtras(
     fabric="roce",
     gid_index=3,
     service_level=4,
+    traffic_class=106,
     pkey=0x8012,
 )
 
@@ -35,7 +36,12 @@ def test_address_level_and_partition_are_for_rdma(transport: str) -> None:
     found = {name: variables[name] for name in variables if name.startswith("UCX_IB_")}
     assert found.pop("UCX_IB_GPU_DIRECT_RDMA", "") == "n" * (transport == "rc_cuda_nogdr")
     if TRANSPORTS[transport].counter in (Counter.RDMA, Counter.ANY):
-        assert found == {"UCX_IB_GID_INDEX": "3", "UCX_IB_SL": "4", "UCX_IB_PKEY": "0x12"}
+        assert found == {
+            "UCX_IB_GID_INDEX": "3",
+            "UCX_IB_SL": "4",
+            "UCX_IB_TRAFFIC_CLASS": "106",
+            "UCX_IB_PKEY": "0x12",
+        }
     else:
         assert found == {}
     bare = Ports({"ipoib": "ib0"})

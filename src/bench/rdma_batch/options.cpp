@@ -145,6 +145,8 @@ void add_places(bench::OptionTable& table, Options& options) {
                 "the port's address (the first of RoCE v2)");
     table.choice("mtu", options.mtu, kMtus, "path MTU in bytes (the port's)");
     table.count("sl=N", options.service_level, {0, 15}, "service level");
+    table.count("tclass=N", options.traffic_class, {0, 255},
+                "traffic class: DSCP times 4, and ECN in the last two bits");
     table.value(
         "numa=none|device|N", "run and allocate on a memory node", "none",
         [&options](Text option, Text text) { options.numa = parse_numa(option, text); },

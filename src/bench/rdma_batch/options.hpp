@@ -59,6 +59,7 @@ struct Options : bench::CommonOptions {
     std::optional<unsigned> gid_index;
     unsigned mtu = 0; ///< bytes; 0: the port's
     unsigned service_level = 0;
+    unsigned traffic_class = 0;
     unsigned queue_depth = 1024;
     unsigned chain = 64;
     std::optional<unsigned> reads_in_flight; ///< none: as many as both devices can

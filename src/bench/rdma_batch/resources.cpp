@@ -29,6 +29,7 @@ bench::verbs::PortOptions port_options(const Options& options, unsigned number) 
     port.gid_index = options.gid_index;
     port.mtu = options.mtu;
     port.service_level = options.service_level;
+    port.traffic_class = options.traffic_class;
     return port;
 }
 

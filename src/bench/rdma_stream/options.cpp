@@ -107,6 +107,8 @@ bench::OptionTable table_of(Options& options) {
     table.count("mtu=BYTES", options.mtu, {256, 4096}, "256, 512, 1024, 2048 or 4096",
                 "the port's active MTU");
     table.count("sl=N", options.service_level, {0, 15}, "service level");
+    table.count("tclass=N", options.traffic_class, {0, 255},
+                "traffic class: DSCP times 4, and ECN in the last two bits");
     add_common(table, options, "as --test increment, unless it is given");
     return table;
 }

@@ -43,6 +43,7 @@ struct Options : bench::CommonOptions {
     std::optional<unsigned> gid_index;
     unsigned mtu = 0;
     unsigned service_level = 0;
+    unsigned traffic_class = 0;
 
     /// Messages that a side has room for.
     [[nodiscard]] std::uint32_t slots() const { return blocks * messages_per_block; }

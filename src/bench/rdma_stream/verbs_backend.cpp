@@ -19,7 +19,9 @@ namespace verbs = bench::verbs;
 constexpr int kCompletionsAtOnce = 64;
 
 verbs::PortOptions port_options(const Options& options) {
-    return {options.device, 0, options.port, options.gid_index, options.mtu, options.service_level};
+    return {options.device,       0,           options.port,
+            options.gid_index,    options.mtu, options.service_level,
+            options.traffic_class};
 }
 
 void check_fit(const Options& options, unsigned mtu, const std::string& whose) {

@@ -19,6 +19,9 @@ def node(
     partition: Annotated[
         str, typer.Option(metavar="SYSTEM:PARTITION", help="What its site file expects of a node.")
     ] = "",
+    loopback: Annotated[
+        bool, typer.Option("--loopback", help="Measure each card against itself, up to 20 s.")
+    ] = False,
     machine: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False,
 ) -> None:
     """Judge this node in seconds: ports and cards; for prologs and health checks.
@@ -32,7 +35,7 @@ def node(
 
         fabricheck node --json > c001.json
 
-        fabricheck node --manifest c001.json
+        fabricheck node --manifest c001.json --loopback
     """
     from fabricheck.node_health.one_node import SilentNodeError, look
     from fabricheck.node_health.survey import Expectations, read_expectations
@@ -43,7 +46,7 @@ def node(
 
         expected = read_expectations((), extras_of(partition))
     try:
-        verdict = look(expected, manifest)
+        verdict = look(expected, manifest, loopback=loopback)
     except SilentNodeError as error:
         lines, level = [f"inconclusive: {error}"], None
         data: dict[str, Any] = {"level": None, "words": str(error)}

@@ -30,6 +30,7 @@ class Role(StrEnum):
     CNP_HANDLED = "cnp_handled"
     PAUSE_SENT = "pause_sent"
     PAUSE_RECEIVED = "pause_received"
+    PRIORITY_SENT = "priority_sent"
     LINK_DOWN = "link_down"
     BYTES_SENT = "bytes_sent"
     BYTES_RECEIVED = "bytes_received"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from fabricheck.fabric.carried import judge_priorities
 from fabricheck.fabric.counters import KERNEL_DRIVERS, Band, Counter, Measure, find, rows_of
 from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.kernel_log import judge_log
@@ -66,6 +67,7 @@ def judge(before: Snapshot, after: Snapshot, seconds: float, limits: Limits) -> 
         )  # fmt: skip
         return findings
     findings += judge_log(before, after)
+    findings += judge_priorities(before, after, limits)
     for name, port in ports_in_use(after, limits).items():
         if earlier := before.ports.get(name):
             findings += _unusable(after.host, earlier, port, limits)

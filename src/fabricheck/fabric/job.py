@@ -1,11 +1,13 @@
 """Judging all nodes of a job from the snapshots in its working directory, and describing them."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
-from fabricheck.fabric.counters import Band, CounterPlace, Measure, Role, find, rows_of
+from fabricheck.errors import FabricheckError
+from fabricheck.fabric.carried import carried, describe_priorities
+from fabricheck.fabric.counters import Band, CounterPlace, Measure, rows_of
 from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.health import Reading, judge, missing, read
 from fabricheck.fabric.limits import Limits
@@ -18,13 +20,6 @@ from fabricheck.units import share
 BEFORE, AFTER = "before", "after"
 """What ``rank.sh`` calls the moments before the program starts and after its end."""
 _IN_SOFTWARE = ("rxe", "rdma_rxe", "siw")
-# Direction, and bytes of one count.
-_CARRIED: Final[Mapping[Role | None, tuple[str, int]]] = {
-    Role.BYTES_SENT: ("sent", 1),
-    Role.WORDS_SENT: ("sent", 4),
-    Role.BYTES_RECEIVED: ("received", 1),
-    Role.WORDS_RECEIVED: ("received", 4),
-}
 
 VALUES: Mapping[str, tuple[str, ...]] = {
     "error_ratio": ("loss", "soft_loss"),
@@ -121,20 +116,22 @@ def link_use(nodes: Sequence[Node], hosts: Sequence[str], limits: Limits) -> dic
 
 
 def _carried(node: Node, port: Port) -> str:
-    before = node.before.ports.get(port.name)
-    earlier = before.counters if before else {}
-    carried: dict[str, int] = {}
-    for (place, name), value in port.counters.items():
-        row = find(port.driver, place, name)
-        start = earlier.get((place, name), value + 1)
-        if row and row.role in _CARRIED and value >= start and value != row.ceiling:
-            way, factor = _CARRIED[row.role]
-            carried[way] = max((value - start) * factor, carried.get(way, 0))
-    if not carried or not port.rate or node.seconds <= 0:
+    moved = carried(node.before.ports.get(port.name), port)
+    if not moved or not port.rate or node.seconds <= 0:
         return "unknown, its bytes or its rate were not read"
     full = node.seconds * port.rate * 1e9 / 8
-    parts = ", ".join(f"{way} {share(each / full)}" for way, each in sorted(carried.items()))
+    parts = ", ".join(f"{way} {share(each / full)}" for way, each in sorted(moved.items()))
     return f"{parts} of {port.rate:g} Gbit/s"
+
+
+def priorities(directory: Path, limits: Limits) -> tuple[str, ...]:
+    """In which priority each port of a job has sent, where a driver counts it."""
+    try:
+        nodes = read_nodes(directory)
+    except FabricheckError:
+        return ()  # a finding says so
+    said = (describe_priorities(node.before, node.after, limits) for node in nodes)
+    return tuple(itertools.chain.from_iterable(said))
 
 
 def _judge_node(node: Node, limits: Limits) -> list[Finding]:

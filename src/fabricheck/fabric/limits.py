@@ -16,6 +16,7 @@ class Limits:
         devices: ports that must be there, as ``mlx5_0:1``; empty for whatever a node has, of which
             one port must be active.
         gid_index: the GID that programs use; ``None`` for any.
+        priority: in which RoCE must leave; ``None`` for any.
         rate: Gbit/s that a port must have; ``None`` for no expectation.
         width: lanes that a port must have.
         mtu: RDMA MTU in bytes that a port must have.
@@ -26,6 +27,7 @@ class Limits:
 
     devices: tuple[str, ...] = ()
     gid_index: int | None = None
+    priority: int | None = None
     rate: float | None = None
     width: int | None = None
     mtu: int | None = None
@@ -38,7 +40,8 @@ def read_limits(extras: PartitionExtras) -> Limits:
     """The limits of a partition.
 
     Args:
-        extras: ``ucx_net_devices``, ``gid_index``, ``link_rate`` and ``fabric_health`` are read.
+        extras: ``ucx_net_devices``, ``gid_index``, ``service_level``, ``link_rate`` and
+            ``fabric_health`` are read.
 
     Raises:
         FabricheckError: for a warning limit above its critical one.
@@ -48,6 +51,7 @@ def read_limits(extras: PartitionExtras) -> Limits:
         # As UCX takes a device without a port: its first one.
         devices=tuple(f"{name}:{port or 1}" for name, port in extras.ports.named("rdma")),
         gid_index=extras.gid_index,
+        priority=extras.service_level,
         rate=extras.link_rate,
         width=own.link_width,
         mtu=own.mtu,

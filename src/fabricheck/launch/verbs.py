@@ -25,9 +25,15 @@ def wrong_mtu(extras: PartitionExtras, used: int) -> str:
 
 
 def address(extras: PartitionExtras, gid: str, size: str, level: str) -> list[str]:
-    """GID index, MTU and service level under a program's names for them."""
-    mtu = extras.fabric_health.mtu
-    return flat({gid: extras.gid_index, size: mtu, level: extras.service_level})
+    """GID index, MTU and service level under a program's names for them, and the traffic class."""
+    return flat(
+        {
+            gid: extras.gid_index,
+            size: extras.fabric_health.mtu,
+            level: extras.service_level,
+            "--tclass": extras.traffic_class,
+        }
+    )
 
 
 def flat(given: Mapping[str, object]) -> list[str]:

@@ -23,6 +23,7 @@ class Family:
         layer: the layer of the software whose speed it measures on a path between two ends:
             ``MPI``, ``UCX`` or ``verbs``; empty for what has no layers below it.
         has_references: false where a run is its own yardstick.
+        opens_ports: whether its programs open RDMA ports themselves, and MPI only starts them.
         starts: programs that its jobs start beside the benchmark, on ``PATH`` of the nodes.
     """
 
@@ -31,6 +32,7 @@ class Family:
     checks: tuple[str, ...]
     layer: str = ""
     has_references: bool = True
+    opens_ports: bool = False
     starts: tuple[str, ...] = ()
 
 

@@ -112,6 +112,7 @@ ROLES = {
     Role.CNP_HANDLED: SeriesPlace("fabricheck_port_cnp_handled_packets_total"),
     Role.PAUSE_SENT: SeriesPlace("fabricheck_port_pause_frames_total", ("sent",)),
     Role.PAUSE_RECEIVED: SeriesPlace("fabricheck_port_pause_frames_total", ("received",)),
+    Role.PRIORITY_SENT: SeriesPlace("fabricheck_port_priority_bytes_total", ("sent",)),
     Role.LINK_DOWN: SeriesPlace("fabricheck_port_link_down_total"),
     Role.BYTES_SENT: SeriesPlace("fabricheck_port_sent_bytes_total"),
     Role.BYTES_RECEIVED: SeriesPlace("fabricheck_port_received_bytes_total"),

@@ -10,6 +10,7 @@ from typing import Any, Final
 from fabricheck.errors import FabricheckError
 from fabricheck.node_health.facts import Facts
 from fabricheck.nodes.cards import Cards, board
+from fabricheck.nodes.optics import OWN
 from fabricheck.nodes.pcie import LOSS
 from fabricheck.tables import TEXT, one_of, rows
 
@@ -47,7 +48,7 @@ def read_manifest(path: Path) -> Cards:
     Raises:
         FabricheckError: if the file is missing, or is no such document.
     """
-    known = {"PCI ID", LOSS, *(row.name for row in ROWS)}
+    known = {"PCI ID", LOSS, *OWN, *(row.name for row in ROWS)}
     try:
         cards = json.loads(path.read_text("utf-8"))["facts"]
         facts = [pair for each in cards.values() for pair in each.items()]

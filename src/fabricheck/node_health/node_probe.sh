@@ -53,7 +53,7 @@ versions() {
 
 part="node.$node.part"
 {
-    collect facts "$node" node ports cards roce
+    collect facts "$node" node ports cards roce optics
     echo "told versions $node 0"
     versions "$@"
     date '+clock:%s%N'

@@ -19,6 +19,7 @@ from fabricheck.node_health.survey import (
     unmet,
     version_numbers,
 )
+from fabricheck.nodes.optics import FAULT
 from fabricheck.nodes.pcie import LOSS
 from fabricheck.transports.families import MPIS
 from fabricheck.units import format_size, seconds
@@ -208,6 +209,20 @@ def pcie(node: Facts, survey: Survey) -> Answer:
     if not links:
         return not_applicable("no RDMA card on PCIe")
     return met(", ".join(f"{name} {link}" for name, link in links.items()))
+
+
+def optics(node: Facts, survey: Survey) -> Answer:
+    """The modules of the cards that programs use are within their own limits."""
+    used = {port.partition(":")[0] for port in survey.expected.rdma_ports}
+    every = {name: facts for name, facts in node.cards.items() if name and ":" not in name}
+    cards = {name: facts for name, facts in every.items() if not used or name in used}
+    if wrong := [f"{name} {facts[FAULT]}" for name, facts in cards.items() if FAULT in facts]:
+        return unmet(f"{'; '.join(wrong)}: clean or replace the transceiver, look at its far end")
+    if read := [name for name, facts in cards.items() if "module temperature" in facts]:
+        unread = ", ".join(name for name in cards if name not in read)
+        words = f"{', '.join(read)} within their modules' limits"
+        return met(f"{words}; not read: {unread}" if unread else words)
+    return not_applicable("no module is read: that needs root, and ethtool or mlxlink")
 
 
 ports: Final = partial(_alike, "ports")

@@ -12,13 +12,15 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level, worst
 from fabricheck.node_health.alike import read_manifest
 from fabricheck.node_health.facts import Facts, facts_of
+from fabricheck.node_health.loopback import measure
 from fabricheck.node_health.rules import judge
 from fabricheck.node_health.survey import Expectations, Line, Survey
 from fabricheck.nodes.told import SCRIPT, Told, parse
 
 PATIENCE: Final = 4.0
 """Seconds for the kernel to tell everything."""
-GROUPS: Final = ("node", "ports", "cards", "roce")
+_PATIENCE_OF_MLXLINK: Final = 8.0
+GROUPS: Final = ("node", "ports", "cards", "roce", "optics")
 
 
 class SilentNodeError(FabricheckError):
@@ -56,12 +58,15 @@ class Verdict:
         return f"{self.level}: {self.facts.node}: {words or f'RDMA ports: {ports}'}"
 
 
-def look(expected: Expectations, manifest: Path | None = None) -> Verdict:
+def look(
+    expected: Expectations, manifest: Path | None = None, *, loopback: bool = False
+) -> Verdict:
     """Look at this node, and judge it.
 
     Args:
         expected: what its partition must offer.
         manifest: the facts that its cards must have, instead of those of the partition.
+        loopback: whether to measure each card as well, in ``loopback.PATIENCE`` seconds.
 
     Raises:
         SilentNodeError: if the kernel does not tell them in time.
@@ -69,20 +74,27 @@ def look(expected: Expectations, manifest: Path | None = None) -> Verdict:
     """
     if manifest:
         expected = replace(expected, manifest=read_manifest(manifest))
-    told = ask()
+    told = ask(mlxlink=loopback)
     facts = facts_of(told, {"clock": [str(time.time_ns())]}, told.host)
     expected = replace(expected, rdma=expected.rdma or bool(facts.ports))
-    return Verdict(facts, tuple(judge(Survey((facts,), expected))))
+    lines = tuple(judge(Survey((facts,), expected)))
+    if loopback:
+        lines = (*lines, measure(facts))
+    return Verdict(facts, lines)
 
 
-def ask() -> Told:
+def ask(*, mlxlink: bool = False) -> Told:
     """What the kernel tells of this node now.
+
+    Args:
+        mlxlink: whether to ask mlxlink too, which takes seconds of CPU on a node of eight cards.
 
     Raises:
         SilentNodeError: if it does not, or not in time: a driver that hangs can't be waited for.
     """
+    patience = PATIENCE + _PATIENCE_OF_MLXLINK * mlxlink
     program = subprocess.Popen(
-        [SCRIPT, "now", *GROUPS],
+        [SCRIPT, "now", *GROUPS, *["mlxlink"] * mlxlink],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -91,13 +103,13 @@ def ask() -> Told:
         start_new_session=True,
     )
     try:
-        found = parse(program.communicate(timeout=PATIENCE)[0], SCRIPT.name)
+        found = parse(program.communicate(timeout=patience)[0], SCRIPT.name)
     except subprocess.TimeoutExpired:
         os.killpg(program.pid, signal.SIGKILL)
         found = []
     if len(found) != 1:
         raise SilentNodeError(
-            f"FC1511 expected the kernel to report its ports within {PATIENCE:g} s, found "
+            f"FC1511 expected the kernel to report its ports within {patience:g} s, found "
             f"{len(found)} answers: a driver or the firmware of a card hangs, look at the "
             "kernel's log"
         )

@@ -16,9 +16,9 @@ LAUNCH, CLOCK = "launch", "clock"
 _JUDGES: Mapping[str, Callable[[Facts, Survey], Answer]] = {
     LAUNCH: nodes.launch, "kernel": nodes.kernel, CLOCK: nodes.clock, "memlock": nodes.memlock,
     "hugepages": nodes.hugepages, "governor": nodes.governor, "rdma": nodes.rdma,
-    "ports": nodes.ports, "pcie": nodes.pcie, "cards": nodes.cards, "numa": nodes.numa,
-    "mtu": nodes.mtu, "mpi version": nodes.mpi_version, "ucx version": nodes.ucx_version,
-    "osu version": nodes.osu_version,
+    "ports": nodes.ports, "pcie": nodes.pcie, "optics": nodes.optics, "cards": nodes.cards,
+    "numa": nodes.numa, "mtu": nodes.mtu, "mpi version": nodes.mpi_version,
+    "ucx version": nodes.ucx_version, "osu version": nodes.osu_version,
 }  # fmt: skip
 _APPLIES: Mapping[str, Callable[[Survey], bool]] = {
     "always": lambda _survey: True,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from fabricheck.nodes.optics import read_optics
 from fabricheck.nodes.pcie import read_pcie
 from fabricheck.nodes.roce import read_roce
 from fabricheck.nodes.told import Told
@@ -50,7 +51,11 @@ def _card(told: Told, base: str) -> Iterator[tuple[str, str]]:
     if not is_software:
         yield "PCI ID", event.get("PCI_ID", "")
         yield "PCI address", event.get("PCI_SLOT_NAME", "")
-        yield from read_pcie(told, base.rpartition("/")[2])
+        device = base.rpartition("/")[2]
+        yield from read_pcie(told, device)
+        states = (state for match, state in told.matching(_PORT) if match[1] == base)
+        has_link = any(state.endswith(_ACTIVE) for state in states)
+        yield from read_optics(told, device, has_link=has_link)
 
 
 def _port(told: Told, place: str, state: str) -> Iterator[tuple[str, str]]:

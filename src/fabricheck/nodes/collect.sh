@@ -8,6 +8,8 @@
 #   node      what the node is: system, processor, memory, limits of a process
 #   ports     state, addresses, versions and counters of the RDMA ports, and the interfaces
 #   cards     what the cards are plugged into: PCIe up to the root port, IOMMU, interrupts
+#   optics    what transceivers and FEC report to root: ethtool, for each interface
+#   mlxlink   what mlxlink adds for each card, to root: bit error rates; takes long
 #   roce      how RoCE ports are set, as dcb, else mlnx_qos, lldptool and files tell
 #   adapters  what ethtool and ibv_devinfo say of them
 #   log       what the kernel's log says of cards and PCIe, the last 400 lines
@@ -116,11 +118,40 @@ tell_roce() {
     done
 } 2>/dev/null
 
+# All at once, and none longer than its time: each asks a module over its slow bus.
+tell_optics() {
+    for netdev in sys/class/infiniband/*/device/net/*; do
+        if [ ! -e "$netdev" ]; then continue; fi
+        name=${netdev##*/} device=${netdev#sys/class/infiniband/}
+        place=module/${device%%/*}
+        from "module/$name" timeout 2 ethtool -m "$name" |
+            of_module "$place" 'Laser |Rcvr |Receiver |Transmit avg|Module temperature' &
+        from "fec/$name" timeout 2 ethtool --show-fec "$name" | of_module "$place" Active &
+    done
+    wait
+} 2>/dev/null
+
+tell_mlxlink() {
+    for device in sys/class/infiniband/*; do
+        if [ -z "${FABRICHECK_NODE_ROOT:-}" ] && ! command -v mlxlink >/dev/null; then break; fi
+        name=${device##*/}
+        from "mlxlink/$name" timeout 8 mlxlink -d "$name" -m -c |
+            of_module "mlxlink/$name" 'FEC|Raw Phys|Effective Phys|Symbol Err|[RT]x Power C|Bias C|Temperat' &
+    done
+    wait
+} 2>/dev/null
+
+# Lines of a module's report that begin with such words, without colours.
+of_module() { # PLACE WORDS
+    sed -nE -e 's/\x1b\[[0-9;]*m//g' -e 's/^[[:space:]]+//' -e "/^($2).*:/{/alarm +\(|warning +\(|: (On|Off)\$/!s|^|$1:|p}"
+}
+
 dcb_of() {
     from "dcb/$1" dcb pfc show dev "$1"
     if [ -z "${FABRICHECK_NODE_ROOT:-}" ]; then
         from - dcb -N app show dev "$1"
         from - dcb apptrust show dev "$1"
+        from - dcb buffer show dev "$1"
     fi
 }
 

@@ -28,6 +28,10 @@ def read_roce(told: Told, place: str) -> Iterator[tuple[str, str]]:
     yield "trust", _first(r"^Priority trust state: (\w+)|^order:? (\w+)", said)
     yield "DSCP entries", _first(r"^dscp-prio (.+)", said)
     yield "DSCP map", " ".join(re.findall(r"^\s*prio:(\d+ dscp:[\d,]+?),?\s*$", said, re.MULTILINE))
+    yield (
+        "receive buffers",
+        _first(r"^buffer-size (.+)|^Receive buffer size \(bytes\): *(\S+?),?max", said),
+    )
     yield "ECN priorities", _ecn(told, f"sys/class/net/{interface}/ecn")
     tos = told.value(f"sys/class/infiniband/{device}/tc/{number}/traffic_class")
     yield "traffic class", tos.rpartition("=")[2]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fabricheck.errors import FabricheckError
 from fabricheck.measures.registry import FAMILIES, REGISTRY
+from fabricheck.planning.traffic_classes import differences
 from fabricheck.reframe_ext.config import find_system, lacking_environments, why_lacking
 from fabricheck.reframe_ext.matrix import CheckCase, read_cases
 from fabricheck.transports.placement import SWITCH_GROUPS
@@ -40,7 +41,8 @@ class Plan:
         left_out: what won't, each with its reason.
         absent: a sentence for each environment that is not installed and each partition that
             doesn't run: nothing is even considered there.
-        remarks: a sentence for each program that cases start and that is not here.
+        remarks: a sentence for each program that cases start and that is not here, and for each
+            partition whose cases travel in several traffic classes.
     """
 
     system: str
@@ -68,7 +70,7 @@ def make(
         FabricheckError: for an unknown system or tag, a bad site file, and a check that can't be
             loaded.
     """
-    find_system(suite, system)
+    configuration, found = find_system(suite, system)
     cases = [
         case
         for case in read_cases(suite, system)
@@ -79,7 +81,8 @@ def make(
         for each in lacking_environments(suite, system)
     ]
     made = divide(system, cases, tags, absent)
-    return replace(made, remarks=tuple(_not_here(made.cases)))
+    classes = differences(made.cases, found["partitions"], configuration["environments"])
+    return replace(made, remarks=(*_not_here(made.cases), *classes))
 
 
 def divide(

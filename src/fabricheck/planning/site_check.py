@@ -163,6 +163,7 @@ def _advice(offered: list[str], extras: PartitionExtras) -> Iterator[Remark]:
     }
     if extras.fabric == "roce":
         consequences["gid_index"] = "UCX and perftest each choose a RoCE address of their own"
+        consequences["traffic_class"] = "UCX sends in class 106, all else in 0, perhaps two queues"
     for extra, consequence in consequences.items():
         if getattr(extras, extra) in (None, "", {}):
             yield _weaker(f"without extras.{extra} {consequence}")

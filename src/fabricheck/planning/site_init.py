@@ -17,7 +17,9 @@ from ClusterShell.NodeSet import NodeSet
 
 from fabricheck.asking import MissingError, UnansweredError
 from fabricheck.errors import FabricheckError
+from fabricheck.nodes.cards import Cards
 from fabricheck.planning import detect
+from fabricheck.planning.site_manifest import COMMAND, cards_of, write_manifests
 from fabricheck.provenance import SUITE
 from fabricheck.schedulers import LOCAL, SCHEDULERS, launcher_of
 from fabricheck.schedulers.protocol import Partition, Run, Scheduler
@@ -39,11 +41,13 @@ class Hardware:
         ports: RDMA ports.
         lanes: transports of UCX with their devices.
         processor: its CPUs.
+        cards: the facts of its cards and ports.
     """
 
     ports: tuple[detect.DetectedPort, ...] = ()
     lanes: Mapping[str, set[str]] = field(default_factory=dict)
     processor: detect.Processor | None = None
+    cards: Cards = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,7 @@ def gather(run: Run, on_node: Sequence[str] = (), *, alone: bool = False) -> Fac
             ports=tuple(detect.read_ibv_devinfo(ask("RDMA ports", *way, "ibv_devinfo", "-v"))),
             lanes=detect.read_ucx_info(ask("transports of UCX", *way, "ucx_info", "-d")),
             processor=detect.read_lscpu(ask("CPUs", *way, "lscpu", "--json")),
+            cards=cards_of(ask("facts of cards", *way, *COMMAND)),
         )
         for name, way in ways.items()
     }
@@ -225,6 +230,7 @@ def write(path: Path, name: str, facts: Facts, hostname: str) -> None:
     """
     _check_name(path, name)
     site = _site(name, facts, hostname)
+    manifests = _name_manifests(name, facts, site["systems"][0]["partitions"])
     # Without an anchor where two keys have one list.
     text = _HEAD.format(name=name) + yaml.safe_dump(
         json.loads(json.dumps(site)), sort_keys=False, default_flow_style=None, width=100
@@ -236,6 +242,7 @@ def write(path: Path, name: str, facts: Facts, hostname: str) -> None:
             made.write_text(text, "utf-8")
             read(made)
             path.hardlink_to(made)
+        write_manifests(path.parent, manifests)
     except FileExistsError as error:
         raise FabricheckError(
             f"FC0311 expected no site file {path} yet, found one, which is left as it is: give the "
@@ -278,6 +285,19 @@ def _site(name: str, facts: Facts, hostname: str) -> dict[str, Any]:
         "partitions": [each | of_all for each in partitions],
     }
     return {"systems": [system], "environments": environments}
+
+
+def _name_manifests(
+    name: str, facts: Facts, partitions: Sequence[dict[str, Any]]
+) -> dict[str, Cards]:
+    """Let each partition whose cards are known name a manifest; these by their names."""
+    found = {}
+    for each in partitions:
+        own = facts.hardware.get(each["name"]) or facts.hardware.get("", Hardware())
+        if own.cards:
+            found[manifest := f"{name}.{each['name']}.manifest.json"] = own.cards
+            each.setdefault("extras", {})["node_health"] = {"manifest": manifest}
+    return found
 
 
 def _of_nodes(partition: Partition, facts: Facts) -> dict[str, Any]:

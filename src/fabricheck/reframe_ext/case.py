@@ -16,6 +16,7 @@ from reframe.core.builtins import (
 from reframe.core.exceptions import ReframeError
 
 from fabricheck.errors import FabricheckError
+from fabricheck.fabric.job import priorities
 from fabricheck.judge.link_rate import read_rate
 from fabricheck.judge.physics import Links, impossible
 from fabricheck.judge.references import Reference, Tolerance
@@ -232,7 +233,8 @@ class BenchmarkCase(Judged):
         return find_links(self._measured, self._setting())
 
     def _record(self, found: Evidence) -> None:
-        self.evidence = found.proof
+        left = priorities(Path(self.stagedir), self.fabric_limits) if self.uses_ports() else ()
+        self.evidence = "; ".join(filter(None, (found.proof, *left)))
         self.ucx_version = found.ucx_version
         self.node_list = list(found.hosts)
         self._remarks = found.remarks

@@ -145,6 +145,9 @@ class PartitionExtras(Section):
         service_level: service level of RDMA connections, 0 to 15, on RoCE the frames' priority
             ([transports.md](transports.md#what-a-site-says-of-its-ports)).
             Default: the fabric's own
+        traffic_class: traffic class of RDMA connections, 0 to 255: DSCP times 4, and ECN in the
+            last two bits ([transports.md](transports.md#what-a-site-says-of-its-ports)).
+            Default: that of each program, on RoCE 106 with UCX and 0 with the others
         pkey: partition key of RDMA connections, of UCX and MVAPICH2. Default: the first
         gid_index: RoCE: the entry of the port's GID table to use for `rc`, `ud` and `dc`
             (`show_gids`, or `/sys/class/infiniband/*/ports/*/gids/`). Not for InfiniBand.
@@ -209,8 +212,9 @@ class PartitionExtras(Section):
     fabric: str = _key("fabric", "")
     least_latency: float = _key("positive", 0.3)
     service_level: int | None = _key("service_level")
+    traffic_class: int | None = _key("byte")
     pkey: int | None = _key("pkey")
-    gid_index: int | None = _key("gid_index")
+    gid_index: int | None = _key("byte")
     link_rate: float | None = _key("gigabits")
     link_shares: LinkShares = field(default_factory=LinkShares)
     fabric_health: FabricHealthExtra = field(default_factory=FabricHealthExtra)
@@ -242,6 +246,7 @@ class PartitionExtras(Section):
             is_roce=self.fabric == "roce" or (not self.fabric and self.gid_index is not None),
             gid_index=self.gid_index,
             service_level=self.service_level,
+            traffic_class=self.traffic_class,
             pkey=self.pkey and self.pkey & _PARTITION,
         )
 

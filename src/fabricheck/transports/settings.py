@@ -23,6 +23,7 @@ class Ports:
         gid_index: the RoCE address to use, an index of the port's GID table; ``None`` leaves the
             choice to the library.
         service_level: of InfiniBand, on RoCE the priority of the Ethernet frames, 0 to 15.
+        traffic_class: the byte of the GRH or IP header with DSCP and ECN, 0 to 255.
         pkey: the InfiniBand partition, without the bit that says full member.
     """
 
@@ -30,6 +31,7 @@ class Ports:
     is_roce: bool = False
     gid_index: int | None = None
     service_level: int | None = None
+    traffic_class: int | None = None
     pkey: int | None = None
 
     def names(self, key: str) -> tuple[str, ...]:
@@ -41,9 +43,16 @@ class Ports:
         """Device and port of each of them."""
         return tuple((name, port) for name, _, port in (d.partition(":") for d in self.names(key)))
 
-    def variables(self, gid_index: str, service_level: str, pkey: str = "") -> dict[str, str]:
+    def variables(
+        self, gid_index: str, service_level: str, traffic_class: str = "", pkey: str = ""
+    ) -> dict[str, str]:
         """What the site gives, by a library's names for it; none where that has no name."""
-        values = {gid_index: self.gid_index, service_level: self.service_level, pkey: self.pkey}
+        values = {
+            gid_index: self.gid_index,
+            service_level: self.service_level,
+            traffic_class: self.traffic_class,
+            pkey: self.pkey,
+        }
         given = {name: value for name, value in values.items() if name and value is not None}
         return {name: hex(value) if name == pkey else str(value) for name, value in given.items()}
 
@@ -141,7 +150,8 @@ def _ucx_ports(transport: Transport, ports: Ports) -> dict[str, str]:
     elif not transport.port and transport.scope is Scope.INTER_NODE:
         variables["UCX_NET_DEVICES"] = "all"
     if transport.counter in (Counter.RDMA, Counter.ANY):
-        variables |= ports.variables("UCX_IB_GID_INDEX", "UCX_IB_SL", "UCX_IB_PKEY")
+        names = ("UCX_IB_GID_INDEX", "UCX_IB_SL", "UCX_IB_TRAFFIC_CLASS", "UCX_IB_PKEY")
+        variables |= ports.variables(*names)
     return variables
 
 
@@ -158,7 +168,7 @@ def _mvapich2_ports(transport: Transport, ports: Ports) -> dict[str, str]:
         variables["FABRICHECK_DEVICES"] = "MV2_IBA_HCA"
     if ports.is_roce:
         variables["MV2_USE_RoCE"] = "1"
-    names = ("MV2_DEFAULT_GID_INDEX", "MV2_DEFAULT_SERVICE_LEVEL", "MV2_DEFAULT_PKEY")
+    names = ("MV2_DEFAULT_GID_INDEX", "MV2_DEFAULT_SERVICE_LEVEL", "", "MV2_DEFAULT_PKEY")
     return {**variables, **ports.variables(*names)}
 
 

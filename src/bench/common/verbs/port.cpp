@@ -136,7 +136,8 @@ GidKind gid_kind(const ibv_gid_entry& entry) {
 
 Port::Port(const PortOptions& options)
     : number_(static_cast<std::uint8_t>(options.port)),
-      service_level_(static_cast<std::uint8_t>(options.service_level)) {
+      service_level_(static_cast<std::uint8_t>(options.service_level)),
+      traffic_class_(static_cast<std::uint8_t>(options.traffic_class)) {
     const Devices devices = list_devices();
     context_ = options.device.empty() ? open_any(devices, number_, options.which)
                                       : open_named(devices, options.device);

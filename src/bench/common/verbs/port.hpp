@@ -34,6 +34,7 @@ struct PortOptions {
     std::optional<unsigned> gid_index; ///< --gid-index; none: see choose_gid
     unsigned mtu = 0;                  ///< --mtu in bytes; 0: the port's active MTU
     unsigned service_level = 0;        ///< --sl, 0 to 15
+    unsigned traffic_class = 0;        ///< --tclass, 0 to 255
 };
 
 constexpr std::array<ibv_mtu, 5> kMtus = {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048,
@@ -67,6 +68,8 @@ class Port {
     }
     [[nodiscard]] ibv_mtu mtu() const { return mtu_; }
     [[nodiscard]] std::uint8_t service_level() const { return service_level_; }
+    /// Of the packets' GRH, on RoCE v2 the byte of the IP header with DSCP and ECN.
+    [[nodiscard]] std::uint8_t traffic_class() const { return traffic_class_; }
     /// The GID in use; none on InfiniBand where no index was asked for, as a LID is enough there.
     [[nodiscard]] const std::optional<ibv_gid_entry>& gid() const { return gid_; }
 
@@ -84,6 +87,7 @@ class Port {
     Owned<ibv_context, ibv_close_device> context_;
     std::uint8_t number_;
     std::uint8_t service_level_;
+    std::uint8_t traffic_class_;
     ibv_device_attr device_{};
     ibv_port_attr attributes_{};
     ibv_mtu mtu_ = IBV_MTU_1024;

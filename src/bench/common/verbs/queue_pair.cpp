@@ -134,7 +134,7 @@ void QueuePair::connect(const Address& peer, const Connection& connection) {
 }
 
 AddressHandle QueuePair::handle_to(const Address& peer) const {
-    ibv_ah_attr route_attributes = route(peer, 0);
+    ibv_ah_attr route_attributes = route(peer);
     AddressHandle handle(ibv_create_ah(domain_.get(), &route_attributes));
     if (handle == nullptr) {
         throw std::runtime_error(
@@ -167,7 +167,7 @@ void QueuePair::to_receive(const Address& peer, const Connection& connection) {
         attributes.path_mtu = mtu_;
         attributes.dest_qp_num = peer.qp_number;
         attributes.rq_psn = peer.psn;
-        attributes.ah_attr = route(peer, connection.traffic_class);
+        attributes.ah_attr = route(peer);
         mask |= IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_AV;
     }
     if (type_ == QpType::Rc) {
@@ -201,7 +201,7 @@ void QueuePair::modify(ibv_qp_attr& attributes, int mask, const char* state) con
     }
 }
 
-ibv_ah_attr QueuePair::route(const Address& peer, std::uint8_t traffic_class) const {
+ibv_ah_attr QueuePair::route(const Address& peer) const {
     ibv_ah_attr attributes{};
     attributes.port_num = port_.number();
     attributes.dlid = peer.lid;
@@ -211,7 +211,7 @@ ibv_ah_attr QueuePair::route(const Address& peer, std::uint8_t traffic_class) co
         attributes.grh.dgid = peer.gid;
         attributes.grh.sgid_index = static_cast<std::uint8_t>(port_.gid()->gid_index);
         attributes.grh.hop_limit = kHopLimit;
-        attributes.grh.traffic_class = traffic_class;
+        attributes.grh.traffic_class = port_.traffic_class();
     }
     return attributes;
 }

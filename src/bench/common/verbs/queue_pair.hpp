@@ -39,11 +39,10 @@ struct QpRoom {
 
 /// How a connection behaves; the figures are perftest's.
 struct Connection {
-    std::uint8_t timeout = 14;      ///< of an acknowledgement: 4.096 us * 2^timeout
-    std::uint8_t retries = 7;       ///< of a lost packet
-    std::uint8_t rnr_retries = 7;   ///< where the receiver has no buffer; 7 never gives up
-    std::uint8_t rnr_timer = 12;    ///< 0.64 ms until the next such try
-    std::uint8_t traffic_class = 0; ///< of the packets' GRH
+    std::uint8_t timeout = 14;    ///< of an acknowledgement: 4.096 us * 2^timeout
+    std::uint8_t retries = 7;     ///< of a lost packet
+    std::uint8_t rnr_retries = 7; ///< where the receiver has no buffer; 7 never gives up
+    std::uint8_t rnr_timer = 12;  ///< 0.64 ms until the next such try
 };
 
 class QueuePair {
@@ -84,7 +83,7 @@ class QueuePair {
     void to_receive(const Address& peer, const Connection& connection);
     void to_send(const Connection& connection);
     void modify(ibv_qp_attr& attributes, int mask, const char* state) const;
-    [[nodiscard]] ibv_ah_attr route(const Address& peer, std::uint8_t traffic_class) const;
+    [[nodiscard]] ibv_ah_attr route(const Address& peer) const;
 
     const Port& port_;
     const ProtectionDomain& domain_;

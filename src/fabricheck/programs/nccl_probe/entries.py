@@ -16,8 +16,10 @@ SHARED: Final = "share_gpu"
 
 PROGRAMS: Final = ("nccl_probe",)
 FAMILIES: Final = (
-    Family("nccl", "collectives of NCCL", ("Nccl",)),
-    Family("nccl-training", "a training's iteration with NCCL", ("NcclIteration",)),
+    Family("nccl", "collectives of NCCL", ("Nccl",), opens_ports=True),
+    Family(
+        "nccl-training", "a training's iteration with NCCL", ("NcclIteration",), opens_ports=True
+    ),
 )
 
 OPERATIONS: Mapping[str, str] = {

@@ -117,7 +117,7 @@ class Collective(Measurement):
             return {"NCCL_NET": "Socket", **_devices("NCCL_SOCKET_IFNAME", ports, "tcp")}
         if self.placement.transport.name != "nccl_ib":
             return {}
-        asked = ports.variables("NCCL_IB_GID_INDEX", "NCCL_IB_SL")
+        asked = ports.variables("NCCL_IB_GID_INDEX", "NCCL_IB_SL", "NCCL_IB_TC")
         return {"NCCL_NET": "IB", **_devices("NCCL_IB_HCA", ports, "rdma"), **asked}
 
 

@@ -16,7 +16,7 @@ from fabricheck.units import KIB
 PROGRAM: Final = "rdma_stream"
 
 PROGRAMS: Final = ("rdma_stream",)
-FAMILIES: Final = (Family("stream", "own program", ("RdmaStream",)),)
+FAMILIES: Final = (Family("stream", "own program", ("RdmaStream",), opens_ports=True),)
 
 _DATAGRAM = 8 * KIB
 _MESSAGE = 64 * KIB
