@@ -108,7 +108,7 @@ def measure(given: argparse.Namespace) -> Iterator[tuple[float, str]]:
         (root / "fleet.om").unlink()
         port, pid = serving("prometheus", {}, root, stack)
         for group in yaml.safe_load(RULES.read_text())["groups"]:
-            often = 60 if group.get("interval") == "1m" else SCRAPE
+            often = 60 * int(group.get("interval", "0m")[:-1]) or SCRAPE
             for rule in group["rules"]:
                 asked(port, f"count({rule['expr']})", end)
                 before = cpu(pid)
