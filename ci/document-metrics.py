@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fabricheck.monitor.catalog import CATALOG, Family, Source
-from fabricheck.report.status import Status
 from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "metrics.md"
@@ -36,21 +35,12 @@ def older() -> Iterator[str]:
             yield f"| `{row.name}` | {row.kind} | `{row.same_as}` |"
 
 
-def severities() -> Iterator[str]:
-    """What the numbers of a case's severity say."""
-    yield "| `fabricheck_case_severity` | status |"
-    yield "|---|---|"
-    for status in Status:
-        yield f"| {status.severity} | {status} |"
-
-
 def main() -> int:
     """Write or check."""
     ours = [row for row in CATALOG if not row.same_as]
     tables = [
         *(families(rows) for source in Source if (rows := [r for r in ours if r.source is source])),
         older(),
-        severities(),
     ]
     return write_or_check(
         __doc__, DOCUMENT, "ci/document-metrics.py", ["\n".join(table) for table in tables]

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Draw the dashboard as Grafana would: its own panels, a real Prometheus, a simulated hour.
+"""Draw the dashboards as Grafana would: its own panels, a real Prometheus, a simulated fleet.
 
-Usage: lab/draw-dashboard.py [--out FILE.png]
+Usage: lab/draw-dashboard.py [--out DIR] [--state healthy|leaf-down|acceptance]
 
 It needs what ci/setup test installs (Selenium, chromium-driver, Prometheus). Node's packages of
 Grafana's panels (lab/grafana/package.json, some 600 MB) are installed into build/grafana the first
 time. The colours of every panel are asked of Grafana at 0, at the edges of
-its colours and above, and compared with the levels of fabric health; build/grafana/edges.png shows
-them. Exit code 1: a query has no answer, or a colour is another.
+its colours and above, and compared with the levels of fabric health; build/grafana/edges-*.png show
+them. Exit code 1: a panel has no answer or more than 100 lines, or a colour is another.
 """
 
 import argparse
@@ -29,19 +29,20 @@ from PIL import Image
 SUITE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SUITE))
 
-from lab.grafana.hour import STEP, document
+from lab.grafana.fleet import DAY, HOUR, Span, State, write
 from tests.monitor.conftest import promtool, query_of
 from tests.monitor.test_loop import serving
 from tests.report.chromium import opened, wait_until
 
+from dashboard.render import BOARDS
 from fabricheck.fabric.counters import BANDS, Band
 
 PLACE = SUITE / "lab" / "grafana"
 BUILD = SUITE / "build" / "grafana"
-BOARD = json.loads((SUITE / "bin" / "grafana" / "mpi-benchmark-dashboard.json").read_text())
-BY_BAND = {"ECN marks": "ecn", "Notifications (CNP)": "ecn", "Pauses at the nodes": "pfc",
-           "Pauses at the switch (PFC)": "pfc"}  # fmt: skip
-HOUR = 3600
+BY_BAND = {"ECN marks": "ecn", "Pauses at the nodes": "pfc", "Pauses at the switch (PFC)": "pfc"}
+MAY_BE_EMPTY = {"Alerts that fire", "Links that are down", "Alerts", "Cases that are not good",
+                "How marks and latency go together"}  # fmt: skip
+MOST = 100
 WIDTH = 1456
 
 
@@ -57,35 +58,51 @@ def install() -> None:
         stamp.write_text(wanted)
 
 
-def ask() -> dict[str, Any]:
-    """What Prometheus answers to each query of each panel, over the simulated hour."""
-    end = int(time.time()) // STEP * STEP
-    begin = end - HOUR
+def ask(board: dict[str, Any], state: State) -> dict[str, Any]:
+    """What Prometheus answers to each query of each panel, over the simulated time."""
+    nights = board["time"]["from"] == "now-30d"
+    length, step = (30 * DAY, 3 * HOUR) if nights else (HOUR, 60)
+    end = int(time.time()) // step * step
+    span = Span(end - length, end, step)
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
         root = Path(scratch)
-        (root / "hour.om").write_text(document(begin, end))
-        made = promtool("tsdb", "create-blocks-from", "openmetrics", root / "hour.om",
-                        root / "prometheus")  # fmt: skip
+        with (root / "fleet.om").open("w") as file:
+            write(file, state, span, nights=nights)
+        made = promtool("tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=744h",
+                        root / "fleet.om", root / "prometheus")  # fmt: skip
         assert made.returncode == 0, made.stderr
-        port = serving("prometheus", {}, root, stack)
+        kept = "--storage.tsdb.retention.time=60d"
+        port, _ = serving("prometheus", {}, root, stack, kept)
+        slowest: list[tuple[float, str]] = []
 
-        def query(expression: str) -> list[dict[str, Any]]:
-            asked = {"query": query_of(expression), "start": begin, "end": end, "step": STEP}
-            url = f"http://127.0.0.1:{port}/api/v1/query_range?{urlencode(asked)}"
-            with urlopen(url, timeout=60) as answer:
-                return json.load(answer)["data"]["result"]  # type: ignore[no-any-return]
+        def query(expression: str, *, instant: bool) -> list[dict[str, Any]]:
+            asked = {"query": query_of(expression, f"{length}s"), "time": end}
+            if not instant:
+                asked |= {"start": span.begin, "end": end, "step": step}
+            path = "query" if instant else "query_range"
+            url = f"http://127.0.0.1:{port}/api/v1/{path}?{urlencode(asked)}"
+            began = time.perf_counter()
+            with urlopen(url, timeout=300) as answer:
+                found = json.load(answer)["data"]["result"]
+            slowest.append((time.perf_counter() - began, expression))
+            return found  # type: ignore[no-any-return]
 
         answers = {
-            panel["id"]: {each["refId"]: query(each["expr"]) for each in panel["targets"]}
-            for panel in BOARD["panels"]
+            panel["id"]: {
+                each["refId"]: query(each["expr"], instant=bool(each.get("instant")))
+                for each in panel["targets"]
+            }
+            for panel in board["panels"]
             if "targets" in panel
         }
-    return {"dashboard": BOARD, "answers": answers, "start": begin, "end": end}
+    seconds, expression = max(slowest)
+    sys.stdout.write(f"{state}: {seconds:.2f} s for the slowest query: {expression}\n")
+    return {"dashboard": board, "answers": answers, "start": span.begin, "end": end}
 
 
-def edges() -> Iterator[tuple[str, float | None, str]]:
+def edges(board: dict[str, Any]) -> Iterator[tuple[str, float | None, str]]:
     """Title, value and expected colour of each panel with colours, at and around each edge."""
-    for panel in BOARD["panels"]:
+    for panel in board["panels"]:
         steps = panel.get("fieldConfig", {}).get("defaults", {}).get("thresholds", {}).get("steps")
         if not steps or len(steps) == 1:
             continue
@@ -143,34 +160,47 @@ def draw(data: dict[str, Any], out: Path) -> list[str]:
         return [names.get(each, each) for each in driver.execute_script("return window.colours")]
 
 
+def lines_of(data: dict[str, Any], allowed: set[str]) -> Iterator[str]:
+    """Panels that have no answer, and those that have too many lines."""
+    for panel in data["dashboard"]["panels"]:
+        found = data["answers"].get(panel["id"], {})
+        count = sum(map(len, found.values()))
+        if count > MOST:
+            yield f"{panel['title']}: {count} lines, more than {MOST}"
+        if found and not count and panel["title"] not in allowed:
+            yield f"{panel['title']}: no answer"
+
+
 def main() -> int:
     """Draw, compare, and say what is wrong."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE.png", default=SUITE / "docs" / "images" / "dashboard.png"
+        "--out", type=Path, metavar="DIR", default=SUITE / "docs" / "images" / "grafana"
     )
-    out = parser.parse_args().out
+    parser.add_argument("--state", type=State, action="append", choices=list(State))
+    given = parser.parse_args()
     install()
-    data = ask()
-    expected = list(edges())
-    data["edges"] = [{"title": title, "value": value} for title, value, _ in expected]
-    found = draw({**data, "show": "edges"}, BUILD / "edges.png")
-    draw({**data, "show": "panels"}, out)
-    titles = {panel["id"]: panel["title"] for panel in BOARD["panels"]}
-    problems = [
-        f"{titles[panel]}, {letter}: no answer"
-        for panel, queries in data["answers"].items()
-        for letter, answer in queries.items()
-        if not answer
-    ]
-    problems += [
-        f"{title} at {value}: expected {colour}, found {drawn}"
-        for (title, value, colour), drawn in zip(expected, found, strict=True)
-        if drawn != colour
-    ]
-    sys.stdout.write("\n".join([*problems, f"{len(expected)} colours, {out}"]) + "\n")
+    given.out.mkdir(parents=True, exist_ok=True)
+    problems: list[str] = []
+    compared = 0
+    for file, name in ((file, each.title.split()[-1]) for file, each in BOARDS.items()):
+        board = json.loads(file.read_text())
+        for state in given.state or State:
+            data = ask(board, state)
+            expected = list(edges(board))
+            data["edges"] = [{"title": title, "value": value} for title, value, _ in expected]
+            found = draw({**data, "show": "edges"}, BUILD / f"edges-{name}.png")
+            draw({**data, "show": "panels"}, given.out / f"{name}-{state}.png")
+            compared += len(expected)
+            problems += [f"{name}, {state}: {each}" for each in lines_of(data, MAY_BE_EMPTY)]
+            problems += [
+                f"{title} at {value}: expected {colour}, found {drawn}"
+                for (title, value, colour), drawn in zip(expected, found, strict=True)
+                if drawn != colour
+            ]
+    sys.stdout.write("\n".join([*problems, f"{compared} colours, {given.out}"]) + "\n")
     return 1 if problems else 0
 
 

@@ -1,25 +1,36 @@
-"""The dashboard for Grafana, from the catalogue's names and the bands of fabric health.
+"""The dashboards for Grafana, from the catalogue's names and the bands of fabric health.
 
-Every panel has a title, a description and a unit; colours change where the bands do.
+Every panel has a title, a description, a unit, and a word on why it may be empty; colours change
+where the bands do.
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, TypeVar
 
-from grafana_foundation_sdk.builders import prometheus, stat, text, timeseries
-from grafana_foundation_sdk.builders.common import GraphThresholdsStyleConfig, ReduceDataOptions
+from grafana_foundation_sdk.builders import prometheus, stat, table, timeseries
+from grafana_foundation_sdk.builders.common import (
+    GraphThresholdsStyleConfig,
+    ReduceDataOptions,
+    ScaleDistributionConfig,
+)
 from grafana_foundation_sdk.builders.dashboard import (
     Dashboard,
+    DashboardLink,
     DatasourceVariable,
     QueryVariable,
     Row,
+    TextBoxVariable,
     ThresholdsConfig,
 )
+from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
-from grafana_foundation_sdk.models.common import GraphThresholdsStyleMode
+from grafana_foundation_sdk.models.common import GraphThresholdsStyleMode, ScaleDistribution
 from grafana_foundation_sdk.models.dashboard import (
+    AnnotationQuery,
+    DashboardLinkType,
     DataSourceRef,
+    DataTransformerConfig,
     DynamicConfigValue,
     Threshold,
     ThresholdsMode,
@@ -27,44 +38,65 @@ from grafana_foundation_sdk.models.dashboard import (
     ValueMappingResult,
     VariableRefresh,
 )
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from dashboard.panels import ROWS, Panel, Steps
-from fabricheck.fabric.counters import BANDS
+from dashboard.nights import NIGHTS
+from dashboard.now import NOW
+from dashboard.panels import Board, Kind, Panel, Steps
 from fabricheck.provenance import SUITE
 
-FILE: Final = SUITE / "src" / "fabricheck" / "monitor" / "mpi-benchmark-dashboard.json"
-"""Where `fabricheck dashboard` finds it."""
-UID: Final = "mpi-benchmark-dashboard"
-"""As the dashboard of the MPI AI cluster benchmark has it, so that links go on working."""
+BOARDS: Final = {
+    SUITE / "src" / "fabricheck" / "monitor" / f"{each.uid}.json": each for each in (NOW, NIGHTS)
+}
+"""Where `fabricheck dashboard` finds each."""
 
 _DATA: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
 _HEIGHT, _LOW = 8, 4
+_NARROW: Final = 60
 
 
-def render() -> str:
-    """The dashboard as JSON, with sorted keys."""
+def render(given: Board) -> str:
+    """A dashboard as JSON, with sorted keys."""
+    other = NIGHTS if given is NOW else NOW
     board = (
-        Dashboard("MPI Benchmark")
-        .uid(UID)
-        .description("fabricheck: runs and nights, and the ports of every node")
+        Dashboard(given.title)
+        .uid(given.uid)
+        .description(given.description)
         .tags(["fabricheck"])
-        .refresh("30s")
-        .time("now-1h", "now")
+        .refresh(given.refresh)
+        .time(given.since, "now")
         .readonly()
         .with_variable(DatasourceVariable("datasource").label("Data source").type("prometheus"))
-        .with_variable(_variable("system", "System", "fabricheck_verdict_passed"))
-        .with_variable(_variable("node", "Node", "fabricheck_port_active"))
+        .link(_link(other.title, f"/d/{other.uid}"))
+        .link(_link("Pages of the nights", "${pages}"))
+        .link(_link("What to do", "${docs}/how-to/alerts/"))
     )
+    for name, title, family in given.variables:
+        board = board.with_variable(_variable(name, title, family))
+    for name, title in (("pages", "Address of the nights' pages"), ("docs", "Address of the docs")):
+        board = board.with_variable(TextBoxVariable(name).label(title))
+    for name, expression, colour in given.annotations:
+        board = board.annotation(_Annotation(name, expression, colour))
     number = itertools.count(1)
-    for title, panels in ROWS:
+    for title, panels in given.rows:
         board = board.with_row(Row(title).id(next(number)))
         for panel in panels:
-            last = panel.width < _HEIGHT
-            shown = _last_value(panel) if last else _course(panel)
-            board = board.with_panel(shown.id(next(number)))
-    board = board.with_row(Row("Limits").id(next(number)))
-    board = board.with_panel(_limits().id(next(number)))
+            board = board.with_panel(_drawn(panel, next(number)))
     return JSONEncoder(sort_keys=True, indent=1).encode(board.build()) + "\n"
+
+
+def _link(title: str, url: str) -> DashboardLink:
+    return DashboardLink(title).type(DashboardLinkType.LINK).url(url).keep_time(keep_time=False)
+
+
+class _Annotation(Builder[AnnotationQuery]):
+    """A query whose results are marked in each panel; a value is the time where it is one."""
+
+    def __init__(self, name: str, expression: str, colour: str) -> None:
+        self._query = AnnotationQuery(name, _DATA, icon_color=colour, expr=expression)
+
+    def build(self) -> AnnotationQuery:
+        return self._query
 
 
 def _variable(name: str, label: str, family: str) -> QueryVariable:
@@ -90,20 +122,23 @@ def _thresholds(steps: Steps) -> ThresholdsConfig:
 
 def _queries(panel: Panel) -> Iterator[prometheus.Dataquery]:
     for letter, query in zip("ABCD", panel.queries, strict=False):
-        yield (
-            prometheus.Dataquery()
-            .ref_id(letter)
-            .expr(query.expression)
-            .legend_format(query.legend or "__auto")
-        )
+        made = prometheus.Dataquery().ref_id(letter).expr(query.expression)
+        if panel.kind is Kind.TABLE:
+            yield made.instant().format(PromQueryFormat.TABLE)
+        else:
+            yield made.legend_format(query.legend or "__auto")
 
 
-_Drawn = TypeVar("_Drawn", timeseries.Panel, stat.Panel)
+_Drawn = TypeVar("_Drawn", timeseries.Panel, stat.Panel, table.Panel)
 
 
 def _common(shown: _Drawn, panel: Panel, height: int) -> _Drawn:
-    shown.title(panel.title).description(panel.description).unit(panel.unit)
+    text = f"{panel.description} Empty: {panel.empty}."
+    shown.title(panel.title).description(text).unit(panel.unit)
     shown.datasource(_DATA).span(panel.width).height(height)
+    # Grafana writes it at each mark of a logarithmic axis that has no number.
+    if not panel.log:
+        shown.no_value(panel.empty)
     shown.thresholds(_thresholds(panel.steps))
     for query in _queries(panel):
         shown.with_target(query)
@@ -115,15 +150,32 @@ def _course(panel: Panel) -> timeseries.Panel:
     if len(panel.steps) > 1:
         lines = GraphThresholdsStyleConfig().mode(GraphThresholdsStyleMode.DASHED)
         shown = shown.thresholds_style(lines)
+    if panel.log:
+        scale = ScaleDistributionConfig().type(ScaleDistribution.LOG).log(10)
+        shown = shown.scale_distribution(scale)
+    if panel.ends:
+        shown = shown.min(panel.ends[0]).max(panel.ends[1])
     if panel.right:
         own = {"unit": panel.right, "custom.axisPlacement": "right"}
-        values = [DynamicConfigValue(id_val=name, value=value) for name, value in own.items()]
-        shown = shown.override_by_query("B", values)
+        shown = shown.override_by_query("B", _own({**own, "custom.scaleDistribution": _LINEAR}))
+    for letter, query in zip("ABCD", panel.queries, strict=False):
+        if query.bound:
+            colour = {"mode": "fixed", "fixedColor": query.bound}
+            dash = {"fill": "dash", "dash": [10, 10]}
+            line = {"color": colour, "custom.lineStyle": dash, "custom.lineWidth": 1}
+            shown = shown.override_by_query(letter, _own(line))
     return shown
 
 
+_LINEAR: Final = {"type": "linear"}
+
+
+def _own(values: Mapping[str, object]) -> list[DynamicConfigValue]:
+    return [DynamicConfigValue(id_val=name, value=value) for name, value in values.items()]
+
+
 def _last_value(panel: Panel) -> stat.Panel:
-    shown = _common(stat.Panel(), panel, _LOW).no_value("no data")
+    shown = _common(stat.Panel(), panel, _LOW)
     shown = shown.reduce_options(ReduceDataOptions().calcs(["lastNotNull"]))
     if panel.words:
         words = {
@@ -134,16 +186,18 @@ def _last_value(panel: Panel) -> stat.Panel:
     return shown
 
 
-def _limits() -> text.Panel:
-    lines = ["| band | compared | warning | critical |", "|---|---|---|---|"]
-    for name, band in BANDS.items():
-        edges = ["never" if each is None else f"{each:g}" for each in (band.warning, band.critical)]
-        lines.append(f"| {name} | {band.measure} | {' | '.join(edges)} |")
-    return (
-        text.Panel()
-        .title("What counters are held to")
-        .description("The limits of fabric health; a case's counters are judged by them.")
-        .content("\n".join(lines))
-        .span(24)
-        .height(_HEIGHT + 3)
-    )
+def _table(panel: Panel) -> table.Panel:
+    columns = (*panel.columns, *(["Value"] if panel.value else []))
+    options = {
+        "includeByName": dict.fromkeys(columns, True),
+        "indexByName": {name: index for index, name in enumerate(columns)},
+        "renameByName": {"Value": panel.value} if panel.value else {},
+    }
+    change = DataTransformerConfig(id_val="organize", options=options)
+    return _common(table.Panel(), panel, _HEIGHT).min_width(_NARROW).with_transformation(change)
+
+
+def _drawn(panel: Panel, number: int) -> timeseries.Panel | stat.Panel | table.Panel:
+    if panel.kind is Kind.TABLE:
+        return _table(panel).id(number)
+    return (_last_value if panel.kind is Kind.VALUE else _course)(panel).id(number)

@@ -4,9 +4,9 @@ import "uplot/dist/uPlot.min.css";
 import React from "react";
 import { createRoot } from "react-dom/client";
 import {
-  FieldType, createTheme, dateTime, getDisplayProcessor, renderTextPanelMarkdown, toDataFrame,
+  FieldType, createTheme, dateTime, getDisplayProcessor, toDataFrame,
 } from "@grafana/data";
-import { BigValue, GlobalStyles, PanelChrome, ThemeContext, TimeSeries } from "@grafana/ui";
+import { BigValue, GlobalStyles, PanelChrome, Table, ThemeContext, TimeSeries } from "@grafana/ui";
 
 const { dashboard, answers, start, end, edges } = window.drawn;
 const theme = createTheme({ colors: { mode: "dark" } });
@@ -63,14 +63,28 @@ function Value({ panel, width, height, points }) {
     sparkline={points.length > 1 ? { x: { ...field, values: points.map(p => p[0] * 1000) }, y: field } : undefined} />;
 }
 
+// A table as the transformation "organize" leaves it: the labels that it names, in their order.
+function Rows({ panel, width, height }) {
+  const { indexByName, renameByName } = panel.transformations[0].options;
+  const names = Object.keys(indexByName).sort((a, b) => indexByName[a] - indexByName[b]);
+  const found = Object.values(answers[panel.id]).flat();
+  if (!found.length) return <div className="none">{panel.fieldConfig.defaults.noValue}</div>;
+  const made = toDataFrame({ fields: names.map(name => ({
+    name: renameByName[name] ?? name, config: { custom: panel.fieldConfig.defaults.custom },
+    type: name === "Value" ? FieldType.number : FieldType.string,
+    values: found.map(({ metric, value }) => name === "Value" ? +value[1] : metric[name] ?? ""),
+  })) });
+  for (const field of made.fields) field.display = getDisplayProcessor({ field, theme, timeZone: "utc" });
+  return <Table data={made} width={width} height={height} />;
+}
+
 function Content({ panel, width, height }) {
-  if (panel.type === "text")
-    return <div className="text" dangerouslySetInnerHTML={{ __html: renderTextPanelMarkdown(panel.options.content) }} />;
+  if (panel.type === "table") return <Rows panel={panel} width={width} height={height} />;
   const found = frames(panel);
   if (panel.type === "stat")
     return <Value panel={panel} width={width} height={height}
       points={found.length ? found[0].fields[0].values.map((time, at) => [time / 1000, found[0].fields[1].values[at]]) : []} />;
-  if (!found.length) return <div className="none">No data</div>;
+  if (!found.length) return <div className="none">{panel.fieldConfig.defaults.noValue}</div>;
   const range = { from: dateTime(start * 1000), to: dateTime(end * 1000) };
   return <TimeSeries width={width} height={height} frames={found} timeRange={{ ...range, raw: range }} timeZone="utc"
     legend={{ showLegend: true, displayMode: "list", placement: "bottom", calcs: [] }}>{() => null}</TimeSeries>;

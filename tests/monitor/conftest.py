@@ -1,5 +1,6 @@
 """Real Prometheus tools, a node's recorded ports, and a suite's reports."""
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
@@ -35,7 +36,8 @@ def values(samples: Iterable[Sample]) -> dict[str, float]:
 def _written(each: Sample) -> str:
     labels = zip(each.family.labels, each.labels, strict=True)
     told = ",".join(f'{name}="{value}"' for name, value in labels)
-    return each.family.name + (f"{{{told}}}" if told else "")
+    part = f"{each.part} {each.edge}".rstrip()
+    return each.family.name + (f"{{{told}}}" if told else "") + part
 
 
 class Tree:
@@ -127,8 +129,7 @@ def metrics_of(expression: str) -> set[str]:
     return found
 
 
-def query_of(expression: str) -> str:
+def query_of(expression: str, shown: str = "3600s") -> str:
     """An expression of the dashboard as Grafana asks it, with all its variables chosen."""
-    for name, value in (("$system", ".*"), ("$node", ".*"), ("$__rate_interval", "30s")):
-        expression = expression.replace(name, value)
-    return expression
+    expression = expression.replace("$__rate_interval", "2m").replace("$__range", shown)
+    return re.sub(r"\$\w+", ".*", expression)

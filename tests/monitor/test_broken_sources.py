@@ -69,7 +69,7 @@ def test_no_critical_alert_ends_because_its_source_broke(
     web = Web()
     stack.callback(web.close)
     loop = Loop(tmp_path, web, site.targets, stack)
-    wait_until(lambda: loop.query("fabricheck:port:last_active"))
+    wait_until(lambda: loop.query("fabricheck_port_last_active_timestamp_seconds"))
     site.node.set(STATE, "1: DOWN")
     wait_until(lambda: {each for each in CRITICAL if web.alerts.get(each) == "firing"} == CRITICAL)
 

@@ -9,18 +9,27 @@ from tests.monitor.conftest import ROOT, promtool
 
 from fabricheck.fabric import counters
 from fabricheck.fabric.counters import Role
-from fabricheck.monitor.catalog import CATALOG, FAMILIES, ROLES, Family, MetricKind, Sample, sample
-from fabricheck.monitor.exposition import OPENMETRICS, PLAIN, choose, render
+from fabricheck.monitor.catalog import (
+    CATALOG,
+    FAMILIES,
+    ROLES,
+    UNITS,
+    Family,
+    MetricKind,
+    Sample,
+    sample,
+)
+from fabricheck.monitor.exposition import OPENMETRICS, PLAIN, choose, render, takes_gzip
 
 pytestmark = pytest.mark.integration
 
 OURS = [family for family in CATALOG if not family.same_as]
 OLDER = [family for family in CATALOG if family.same_as]
-UNITS = {"s": "_seconds", "B": "_bytes", "B/s": "_bytes_per_second"}
 
 
 def one_of(family: Family) -> Sample:
-    return Sample(family, family.labels, 1.0)
+    part = "_bucket" if family.kind is MetricKind.HISTOGRAM else ""
+    return Sample(family, family.labels, 1.0, part, "+Inf" if part else "")
 
 
 def complaints(families: list[Family]) -> set[str]:
@@ -33,7 +42,7 @@ def test_a_name_tells_type_and_unit(family: Family) -> None:
     assert family.name.startswith("fabricheck_")
     assert family.name.endswith("_total") == (family.kind is MetricKind.COUNTER)
     base = family.name.removesuffix("_total")
-    assert family.unit in ("", "packets", "frames") or base.endswith(UNITS[family.unit])
+    assert family.unit in ("", "packets", "frames") or base.endswith(f"_{UNITS[family.unit]}")
     assert family.meaning.endswith(".")
 
 
@@ -77,9 +86,43 @@ def test_both_formats_are_rendered_and_chosen() -> None:
     pages = render(map(one_of, CATALOG))
     assert pages[OPENMETRICS].endswith(b"# EOF\n")
     assert PLAIN.startswith("text/plain; version=0.0.4")
-    assert choose("application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1") == OPENMETRICS
-    assert choose("text/html") == choose("") == PLAIN
     assert pages.keys() == {OPENMETRICS, PLAIN}
+    assert b"# UNIT fabricheck_port_sent_bytes bytes\n" in pages[OPENMETRICS]
+
+
+PROMETHEUS = (
+    "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
+    "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+)
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        (PROMETHEUS, OPENMETRICS),
+        ("application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1", OPENMETRICS),
+        ('application/openmetrics-text; version="1.0.0"', OPENMETRICS),
+        ("Application/OpenMetrics-Text", OPENMETRICS),
+        ("application/openmetrics-text;version=0.0.1", PLAIN),
+        ("application/openmetrics-text;version=1.0.0;q=0", PLAIN),
+        ("application/openmetrics-text;q=0.3,text/plain;q=0.5", PLAIN),
+        ("application/openmetrics-text;q=much", PLAIN),
+        ("text/html", PLAIN),
+        (";;,,=;q", PLAIN),
+        ("", PLAIN),
+    ],
+)
+def test_the_format_is_what_a_client_likes_best(accept: str, kind: str) -> None:
+    assert choose(accept) == kind
+
+
+@pytest.mark.parametrize(
+    ("header", "takes"),
+    [("gzip", True), ("deflate, GZIP;q=0.5", True), ("*", True), ("gzip;q=0", False),
+     ("*;q=1,gzip;q=0", False), ("identity", False), ("", False)],
+)  # fmt: skip
+def test_gzip_is_for_who_takes_it(header: str, takes: bool) -> None:
+    assert takes_gzip(header) == takes
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """The exporter as a process: right answers, to clients of any kind, and nothing old."""
 
+import gzip
 import http.client
 import os
+import re
 import shutil
 import signal
 import socket
@@ -10,18 +12,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 from tests.monitor.conftest import ROOT, Suite, Tree, promtool
+from tests.refusals import refused
 from tests.waiting import wait_until
 
 from fabricheck.cli.metrics import write
 from fabricheck.errors import FabricheckError
 from fabricheck.monitor import refresh, server
-from fabricheck.monitor.catalog import Sample, Source, sample
+from fabricheck.monitor.catalog import Sample, Source, chosen, sample
 from fabricheck.monitor.exposition import OPENMETRICS, PLAIN
 from fabricheck.monitor.refresh import STALE, Refresher
 from fabricheck.monitor.server import address
@@ -101,10 +104,48 @@ def test_pages(shared: Exporter) -> None:
     status, kind, body = shared.get("/metrics?x=1", Accept="application/openmetrics-text")
     assert (status, kind) == (200, OPENMETRICS)
     assert body.endswith("# EOF\n")
-    assert shared.get("/health")[0::2][0] == 200
+    assert {shared.get(each)[0] for each in ("/health", "/-/ready", "/-/healthy")} == {200}
     assert "/metrics" in shared.get("/")[2]
     assert shared.get("/etc/passwd")[0] == 404
     assert shared.send(b"HEAD /metrics HTTP/1.1\r\n\r\n").endswith(b"\r\n\r\n")
+
+
+def test_a_page_is_packed_for_who_takes_that_and_is_the_same(shared: Exporter) -> None:
+    for kind in (PLAIN, OPENMETRICS):
+        with closing(http.client.HTTPConnection("127.0.0.1", shared.port, timeout=30)) as asking:
+            asking.request("GET", "/metrics", headers={"Accept": kind, "Accept-Encoding": "gzip"})
+            answer = asking.getresponse()
+            assert answer.headers["Content-Encoding"] == "gzip"
+            text = gzip.decompress(answer.read()).decode()
+        plain = shared.get("/metrics", Accept=kind, **{"Accept-Encoding": "gzip;q=0"})[2]
+        ours = [line for line in text.splitlines() if "fabricheck_night" in line]
+        assert ours == [line for line in plain.splitlines() if "fabricheck_night" in line]
+        assert text.count("# EOF") == plain.count("# EOF") == (kind == OPENMETRICS)
+
+
+def test_what_nobody_asked_for_is_left_out(suite: Suite) -> None:
+    suite.ran()
+    exporter = Exporter(f"--reports={suite.reports}", "--no-seed-names", "--interval=1")
+    try:
+        body = exporter.get("/metrics")[2]
+        assert "mpi_benchmark" not in body
+        done = promtool("check", "metrics", text=body)
+        assert (done.returncode, done.stderr) == (0, "")
+    finally:
+        exporter.stop()
+    exporter = Exporter(f"--reports={suite.reports}", "--collect=fabricheck_run_*")
+    try:
+        body = exporter.get("/metrics")[2]
+        names = set(re.findall("^# TYPE (fabricheck_(?!exporter)|mpi_)", body, re.MULTILINE))
+        assert names == {"fabricheck_"}
+        assert "fabricheck_run_info" in body
+        assert "fabricheck_case" not in body
+        assert "fabricheck_exporter_source_up" in body
+    finally:
+        exporter.stop()
+    with refused("FC3501", r"'fabricheck_ports_\*', which fits none"):
+        chosen(["fabricheck_run_*", "fabricheck_ports_*"])
+    assert chosen(["mpi_*"], seed_names=True)
 
 
 HOSTILE = [
@@ -232,7 +273,7 @@ def test_a_source_that_fails_is_said_once(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err == "run: no report\nrun: it can be read again\n"
     source.error = ZeroDivisionError()
     refresher.refresh()
-    assert b'source_up{source="run"} 0.0' in refresher.page(PLAIN)
+    assert b'source_up{source="run"} 0.0' in gzip.decompress(refresher.page(PLAIN))
     assert "a fault of fabricheck" in capsys.readouterr().err
     assert refresher.age < STALE
 
@@ -254,22 +295,24 @@ class _Says:
 def test_a_source_that_hangs_delays_no_other_and_leaves_nothing_old(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    slow = _Says(Source.STRESS, "fabricheck_stress_running", "s")
+    slow = _Says(Source.STRESS, "fabricheck_stress_running", *"abcde")
     quick = _Says(Source.NIGHT, "fabricheck_night_verdict_passed", "testbed")
     refresher = Refresher([slow, quick], interval=0.01)
     slow.let.clear()
     refresher.start()
     try:
         # Not one second of the first answer is waited for what hangs.
-        page = refresher.page(PLAIN)
+        page = gzip.decompress(refresher.page(PLAIN))
         assert b'fabricheck_night_verdict_passed{system="testbed"} 1.0' in page
         assert b'source_up{source="stress"} 0.0' in page
         slow.let.set()
-        wait_until(lambda: b"fabricheck_stress_running" in refresher.page(PLAIN))
+        wait_until(lambda: b"fabricheck_stress_running" in gzip.decompress(refresher.page(PLAIN)))
         slow.let.clear()
         monkeypatch.setattr(refresh, "STALE", 0.5)
-        wait_until(lambda: b"fabricheck_stress_running" not in refresher.page(PLAIN))
-        page = refresher.page(PLAIN)
+        wait_until(
+            lambda: b"fabricheck_stress_running" not in gzip.decompress(refresher.page(PLAIN))
+        )
+        page = gzip.decompress(refresher.page(PLAIN))
         assert b'source_up{source="stress"} 0.0' in page
         assert b'source_up{source="night"} 1.0' in page
         assert b"fabricheck_night_verdict_passed" in page
@@ -283,7 +326,7 @@ def test_a_label_that_is_no_utf8_costs_no_source() -> None:
     odd = _Says(Source.RUN, "fabricheck_verdict_passed", "\udce9x")
     refresher = Refresher([odd, _Says(Source.NIGHT, "fabricheck_night_verdict_passed", "testbed")])
     refresher.refresh()
-    page = refresher.page(PLAIN)
+    page = gzip.decompress(refresher.page(PLAIN))
     assert b'fabricheck_verdict_passed{system="\\\\udce9x"} 1.0' in page
     assert b'fabricheck_night_verdict_passed{system="testbed"} 1.0' in page
     assert b'source_up{source="run"} 1.0' in page
@@ -295,7 +338,7 @@ def test_what_can_not_be_rendered_costs_its_source_alone() -> None:
     refresher.refresh()
     twice.said *= 2
     refresher.refresh()
-    page = refresher.page(OPENMETRICS)
+    page = gzip.decompress(refresher.page(OPENMETRICS))
     assert b"fabricheck_verdict_passed" not in page
     assert b'source_up{source="run"} 0.0' in page
     assert b"fabricheck_night_verdict_passed" in page

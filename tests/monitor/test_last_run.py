@@ -1,5 +1,7 @@
 """The last run and night: verdict, cases, ratios, nights; bounded, and never an old one's."""
 
+import gzip
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,17 +12,18 @@ from tests.refusals import refused
 from tests.report import sample as reports
 
 from fabricheck.errors import FabricheckError
-from fabricheck.monitor import last_run
-from fabricheck.monitor.exposition import PLAIN, render
+from fabricheck.monitor import apart
+from fabricheck.monitor.apart import Apart, Parser
+from fabricheck.monitor.catalog import Source
+from fabricheck.monitor.exposition import PLAIN, packed, render
 from fabricheck.monitor.last_run import (
     SIZES,
     LastNight,
     LastRun,
     Schedule,
     of_nights,
-    of_path,
-    of_path_apart,
     of_run,
+    of_sessions,
 )
 from fabricheck.monitor.refresh import Readable, Reader
 from fabricheck.record.entries import Session
@@ -56,7 +59,9 @@ def test_a_good_run(suite: Suite) -> None:
     assert told['fabricheck_cases{system="testbed",status="good"}'] == 12
     assert told['fabricheck_cases{system="testbed",status="critical"}'] == 0
     case = CASE.format("openmpi", "latency", "tcp-2n")
-    assert told[f"fabricheck_case_severity{{{case}}}"] == 0
+    assert told[f'fabricheck_case_status{{{case},status="good"}}'] == 1
+    software = 'environment="openmpi",mpi="Open MPI",mpi_version="4.1.4",ucx_version=""'
+    assert told[f'fabricheck_software_info{{system="testbed",partition="slurm",{software}}}'] == 1
     # 7.4 us at p50, as the sample has it.
     point = f'{case},statistic="p50",size_bytes="8"'
     assert told[f"fabricheck_case_latency_seconds{{{point}}}"] == pytest.approx(7.4e-6, rel=0.01)
@@ -71,17 +76,17 @@ def test_a_defect_of_the_record_is_counted_beside_the_cases(suite: Suite) -> Non
 @pytest.mark.parametrize(
     ("variant", "case", "status"),
     [
-        ("with_warning", ("mpich", "allreduce", "tcp-4n"), 2),
-        ("with_critical", ("openmpi", "latency", "tcp-2n"), 6),
-        ("with_untrusted", ("mpich", "bw", "tcp-2n"), 7),
+        ("with_warning", ("mpich", "allreduce", "tcp-4n"), "warning"),
+        ("with_critical", ("openmpi", "latency", "tcp-2n"), "critical"),
+        ("with_untrusted", ("mpich", "bw", "tcp-2n"), "untrusted"),
     ],
 )
 def test_what_became_of_a_case(
-    suite: Suite, variant: str, case: tuple[str, str, str], status: int
+    suite: Suite, variant: str, case: tuple[str, str, str], status: str
 ) -> None:
     suite.ran(report=getattr(reports, variant)())
     told = both(suite)
-    assert told[f"fabricheck_case_severity{{{CASE.format(*case)}}}"] == status
+    assert told[f'fabricheck_case_status{{{CASE.format(*case)},status="{status}"}}'] == 1
     passed = variant == "with_warning"
     assert told['fabricheck_verdict_passed{system="testbed"}'] == passed
 
@@ -120,7 +125,7 @@ def test_a_ratio_is_the_share_of_the_tolerance_that_is_used(
 def test_there_are_few_series_for_a_case(suite: Suite) -> None:
     suite.ran(report=reports.with_everything())
     told = both(suite)
-    cases = sum(name.startswith("fabricheck_case_severity") for name in told)
+    cases = sum(name.startswith("fabricheck_case_status") for name in told)
     most = 2 + len(SIZES) * 3
     assert cases > 70
     assert sum(name.startswith("fabricheck_case_") for name in told) <= most * cases
@@ -156,7 +161,9 @@ def test_cases_that_differ_in_nothing_shown_are_told_by_the_worst(suite: Suite) 
     report["cases"].append(twin)
     suite.ran(report=reports.announced(report))
     told = both(suite)
-    assert told[f"fabricheck_case_severity{{{CASE.format('mpich', 'latency', 'tcp-2n')}}}"] == 6
+    case = CASE.format("mpich", "latency", "tcp-2n")
+    found = [name for name in told if name.startswith(f"fabricheck_case_status{{{case}")]
+    assert found == [f'fabricheck_case_status{{{case},status="critical"}}']
 
 
 NIGHT = 'fabricheck_night_verdict_passed{system="testbed"}'
@@ -173,7 +180,8 @@ def test_a_small_run_leaves_the_night_as_it_was(suite: Suite) -> None:
     assert 'fabricheck_night_info{session="night",commit="0b0ad8f1",system="testbed"}' in told
     assert told['fabricheck_night_run_timestamp_seconds{system="testbed"}'] > 0
     # Of the night's cases, not of the six that were run by hand.
-    assert told[f"fabricheck_case_severity{{{CASE.format('mpich', 'allreduce', 'tcp-4n')}}}"] == 0
+    case = CASE.format("mpich", "allreduce", "tcp-4n")
+    assert told[f'fabricheck_case_status{{{case},status="good"}}'] == 1
 
 
 def test_a_run_that_is_gone_takes_no_night_along(suite: Suite) -> None:
@@ -271,29 +279,63 @@ def test_a_damaged_end_of_a_night_is_told(tmp_path: Path) -> None:
         list(of_nights(Nights(tmp_path), NOW))
 
 
+@pytest.mark.parametrize(
+    "variant",
+    [reports.report, reports.with_critical, reports.with_untrusted, reports.with_everything],
+)
+def test_what_is_left_out_of_a_case_changes_nothing_that_is_said(
+    suite: Suite, variant: Callable[[], reports.Run]
+) -> None:
+    run = variant()
+    # Of another value than those that are served: what can't be, and nothing at all.
+    for name, value in (("latency_p50_2KiB", 1e300), ("latency_max_4KiB", None)):
+        entry = reports.find(run, "latency", "mpich", "tcp-2n")
+        entry["samples"][name]["value"] = value
+        session = suite.ran(len(name), report=run)
+        slim = of_sessions(suite.perflogs, [session])
+        whole = list(of_run(load(suite.perflogs, session)))
+        assert values(whole) == values([*slim[Source.RUN], *slim[Source.NIGHT]])
+
+
 @pytest.mark.integration
-def test_a_process_of_its_own_tells_the_same(suite: Suite) -> None:
-    session = suite.ran(report=reports.with_critical())
-    told = list(of_path_apart(suite.perflogs, session))
-    assert told == list(of_path(suite.perflogs, session))
+def test_a_process_of_its_own_tells_the_same(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite.ran(report=reports.with_critical())
+    run, night = LastRun(suite.perflogs), LastNight(suite.reports, suite.perflogs)
+    parser = Parser(suite.perflogs)
+    assert Apart(run, parser).read() == packed(render(run.read()))
+    # Both say something of one session, which is read once.
+    with monkeypatch.context() as broken:
+        broken.setattr(apart.sys, "executable", "false")
+        assert Apart(night, parser).read() == packed(render(night.read()))
+    few = Apart(run, Parser(suite.perflogs, {"fabricheck_verdict_passed"})).read()
+    assert gzip.decompress(few[PLAIN]).count(b"# TYPE ") == 1
     with pytest.raises(FabricheckError, match="expected session 'none' in the record"):
-        list(of_path_apart(suite.perflogs, "none"))
+        parser.pages(["none"])
 
 
 @pytest.mark.integration
-def test_a_process_that_does_not_end_is_ended_and_the_report_tried_again(
+def test_a_process_that_does_not_end_leaves_what_is_called_old_and_is_tried_again(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     suite.ran(report=reports.report())
-    source = Reader(LastRun(suite.perflogs, of_path_apart))
+    source = Reader(Apart(LastRun(suite.perflogs), Parser(suite.perflogs)))
+    source.read()
+    suite.ran(1, report=reports.with_critical())
+    before = source.read_at
     with monkeypatch.context() as slow:
-        slow.setattr(last_run, "_PATIENCE", 0.001)
+        slow.setattr(apart, "_PATIENCE", 0.001)
         source.read()
-    assert source.page is None
+    assert source.page is not None
+    assert b'fabricheck_verdict_passed{system="testbed"} 1.0' in gzip.decompress(source.page[PLAIN])
+    assert (source.up, source.read_at) == (False, before)
     assert source.problem.startswith(
         f"expected to read {suite.perflogs} within 0.001 s, found it unfin"
     )
     source.read()
-    assert source.problem == ""
-    assert source.page is not None
-    assert b"fabricheck_verdict_passed" in source.page[PLAIN]
+    assert (source.up, source.problem) == (True, "")
+    assert b'fabricheck_verdict_passed{system="testbed"} 0.0' in gzip.decompress(source.page[PLAIN])
+    # What is damaged is not called old, but is no more.
+    for file in suite.perflogs.glob("testbed/*.jsonl"):
+        file.unlink()
+    source.read()
+    assert source.page is None

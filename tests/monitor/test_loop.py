@@ -1,5 +1,6 @@
 """The whole loop, with a real Prometheus and Alertmanager: scrape, query, alert, message, end."""
 
+import itertools
 import json
 import os
 import re
@@ -33,6 +34,7 @@ from fabricheck.record.entries import moment
 from fabricheck.schedulers.local import birth
 
 pytestmark = pytest.mark.e2e
+QUIET = {"Alerts that fire", "Links that are down", "Cases that are not good", "Alerts"}
 MARKED = "sys/class/infiniband/*/ports/1/hw_counters/np_ecn_marked_roce_packets"
 
 
@@ -100,7 +102,7 @@ def serving(
             [
                 _program(program),
                 f"--config.file={file}",
-                f"--storage{'' if options else '.tsdb'}.path={root / program}",
+                f"--storage{'.tsdb' if program == 'prometheus' else ''}.path={root / program}",
                 "--web.listen-address=127.0.0.1:0",
                 *options,
             ],
@@ -112,6 +114,15 @@ def serving(
     port = wait_until(lambda: _port(process.pid))
     wait_until(lambda: _ready(port))
     return port, process.pid
+
+
+def asked(port: int, expression: str, at: int | None = None) -> list[dict[str, Any]]:
+    """What a Prometheus answers, of now or of another time."""
+    query = urlencode({"query": expression} | ({"time": at} if at else {}))
+    with urlopen(f"http://127.0.0.1:{port}/api/v1/query?{query}", timeout=30) as answer:
+        found = json.load(answer)
+    assert found["status"] == "success"
+    return found["data"]["result"]  # type: ignore[no-any-return]
 
 
 def _ready(port: int) -> bool:
@@ -163,11 +174,7 @@ class Loop:
 
     def query(self, expression: str) -> list[dict[str, Any]]:
         """What Prometheus answers."""
-        asked = urlencode({"query": expression})
-        with urlopen(f"http://127.0.0.1:{self.port}/api/v1/query?{asked}", timeout=30) as answer:
-            found = json.load(answer)
-        assert found["status"] == "success"
-        return found["data"]["result"]  # type: ignore[no-any-return]
+        return asked(self.port, expression)
 
     def unanswered(self, expressions: list[str]) -> list[str]:
         """Those without a series."""
@@ -205,8 +212,8 @@ def test_from_a_counter_to_a_message_and_back(
     stack: ExitStack, suite: Suite, tree: Callable[[str], Tree], tmp_path: Path
 ) -> None:
     node = tree("mlx5_roce")
-    suite.ran(report=reports.report("allreduce", "bcast"))
-    suite.night(reports.report("allreduce", "bcast"))
+    suite.ran(report=reports.report("allreduce", "bcast", "latency"))
+    suite.night(reports.report("allreduce", "bcast", "latency"))
     night(suite.reports / "nights", 30)
     # A stress whose job is this process.
     stress = place(
@@ -224,8 +231,24 @@ def test_from_a_counter_to_a_message_and_back(
     targets = {"fabricheck": runs.port, "fabricheck-ports": ports.port, "switch": web.port}
     loop = Loop(tmp_path, web, targets, stack)
 
-    queries = [query_of(target["expr"]) for panel in ASKING for target in panel["targets"]]
-    wait_until(lambda: not loop.unanswered(queries), lambda: loop.lacking)
+    queries = {
+        panel["title"]: query_of(target["expr"]) for panel in ASKING for target in panel["targets"]
+    }
+    for title in QUIET:
+        # Where nothing is wrong, they name nothing.
+        loop.query(queries.pop(title))
+    blocks = itertools.count(9)
+
+    def all_answered() -> bool:
+        last = next(blocks)
+        stress.append(block(f"100{last}.1", value=9e3 + last, marks=last, at=time.time()))
+        return not loop.unanswered([*queries.values()])
+
+    wait_until(all_answered, lambda: loop.lacking)
+    # No block is lost, however many there are between two scrapes.
+    made = next(blocks) - 1
+    counted = 'fabricheck_stress_block_latency_seconds_count{operation="allreduce"}'
+    wait_until(lambda: loop.query(counted)[0]["value"][1] == str(made), lambda: (made, counted))
     assert not web.alerts.keys() & {"HighECNRate", "ExporterDown", "LinkDown"}
 
     # A congested fabric: more marks each time, until the message has come.

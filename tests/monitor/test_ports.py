@@ -116,6 +116,15 @@ def test_a_port_that_is_gone_is_told_until_it_is_back(tree: Of, tmp_path: Path) 
     assert read(tmp_path)[f"fabricheck_port_missing{port}"] == 0
 
 
+def test_the_ports_that_an_earlier_version_saw_are_known(tree: Of, tmp_path: Path) -> None:
+    tree("rxe")
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "ports.json").write_text('{"ports": [["gone0", "1"]]}')
+    told = read(tmp_path)
+    assert told['fabricheck_port_missing{node="NODE",device="gone0",port="1"}'] == 1
+    assert len([name for name in told if "last_active" in name]) == 1
+
+
 def test_a_node_without_ports_has_a_count_of_them(tree: Of, tmp_path: Path) -> None:
     node = tree("rxe")
     assert read(tmp_path)['fabricheck_ports{node="NODE"}'] == 1
@@ -127,7 +136,26 @@ def test_a_node_without_ports_has_a_count_of_them(tree: Of, tmp_path: Path) -> N
 
 def test_a_port_without_link_is_not_active(tree: Of, tmp_path: Path) -> None:
     tree("mlx5_ib").set("sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN")
-    assert read(tmp_path)['fabricheck_port_active{node="NODE",device="mlx5_0",port="1"}'] == 0
+    port = '{node="NODE",device="mlx5_0",port="1"}'
+    assert read(tmp_path)[f"fabricheck_port_active{port}"] == 0
+    assert f"fabricheck_port_last_active_timestamp_seconds{port}" not in read(tmp_path)
+
+
+def test_a_port_that_was_active_once_is_known_to_later_processes(
+    tree: Of, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, port = tree("mlx5_ib"), '{node="NODE",device="mlx5_0",port="1"}'
+    last = f"fabricheck_port_last_active_timestamp_seconds{port}"
+    now = 1_800_000_000.0
+    monkeypatch.setattr("fabricheck.monitor.ports.time.time", lambda: now)
+    assert read(tmp_path)[last] == now
+    now += 5000
+    assert read(tmp_path)[last] == 1_800_003_600
+    node.set("sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN")
+    now += 50_000
+    assert read(tmp_path)[last] == 1_800_003_600
+    node.pull()
+    assert read(tmp_path)[last] == 1_800_003_600
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"ports": [1]}', '{"ports": [["a"]]}', "\xff"])
@@ -216,7 +244,10 @@ def _parsed(page: str) -> list[tuple[str, str, str, set[tuple[str, str, float]]]
     return [
         (
             each.name, each.type, each.documentation,
-            {(one.name, str(sorted(one.labels.items())), one.value) for one in each.samples},
+            # They may have been asked on either side of an hour.
+            {(one.name, str(sorted(one.labels.items())),
+              one.value // 7200 if "last_active" in one.name else one.value)
+             for one in each.samples},
         )
         for each in text_string_to_metric_families(page)
     ]  # fmt: skip

@@ -65,7 +65,7 @@ def test_the_example_of_prometheus_asks_where_the_units_of_systemd_listen() -> N
     assert targets["prometheus"]
 
 
-@pytest.mark.parametrize(("severity", "receiver"), [("critical", "chat"), ("warning", "mail")])
+@pytest.mark.parametrize(("severity", "receiver"), [("critical", "pager"), ("warning", "mail")])
 def test_every_severity_has_a_receiver(severity: str, receiver: str) -> None:
     done = subprocess.run(
         ["amtool", "config", "routes", "test", f"--config.file={PLACE / 'alertmanager.yml'}",
@@ -85,7 +85,25 @@ def test_an_alert_is_seen_quiet_then_firing_then_resolved(alert: dict[str, Any])
     assert [False, True, False] in [[key for key, _ in groupby(course)] for course in courses]
     severities = re.findall(r"\bcritical\b|\bwarning\b", alert["labels"]["severity"])
     assert severities in (["critical"], ["warning"], ["critical", "warning"])
-    assert alert["annotations"].keys() == {"summary", "do"}
+    assert alert["annotations"].keys() == {"summary", "do", "runbook_url"}
+    assert alert["annotations"]["runbook_url"].endswith(f"#{alert['alert'].lower()}")
+
+
+def test_each_alert_has_a_section_that_says_what_it_means_and_what_to_do() -> None:
+    page = (ROOT / "docs" / "how-to" / "alerts.md").read_text()
+    sections = dict(re.findall(r"^## (\w+)\n\n(.+?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    assert sections.keys() == {rule["alert"] for rule in ALERTS}
+    assert list(sections) == sorted(sections)
+    for name, text in sections.items():
+        assert "**Ask:**" in text, name
+        assert "**Do:**" in text, name
+
+
+def test_all_that_a_leaf_takes_along_is_one_message() -> None:
+    config = yaml.safe_load((PLACE / "alertmanager.yml").read_text())
+    assert "leaf" in config["route"]["group_by"]
+    silent = {(str(each["source_matchers"]), *each["equal"]) for each in config["inhibit_rules"]}
+    assert ("['alertname = ExporterDown']", "node") in silent
 
 
 @pytest.mark.parametrize(
@@ -124,7 +142,7 @@ def test_a_rule_that_is_always_quiet_or_never_is_seen(
 
 def test_what_is_held_is_forgotten_after_a_week(tmp_path: Path) -> None:
     rules = (PLACE / "rules.yml").read_text()
-    assert rules.count("7 * 86400") == 2
+    assert rules.count("7 * 86400") == 3
     (tmp_path / "rules.yml").write_text(rules.replace("7 * 86400", "7 * 3600"))
     file = tmp_path / "rules_week_test.yml"
     file.write_bytes(Path(__file__).with_name(file.name).read_bytes())

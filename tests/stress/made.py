@@ -59,7 +59,8 @@ def place(
     made = StressDirectory(path)
     numbers = {"seconds": 1, "duty": 1, "pause": 1, "block_limit": 300}
     blocks_ = [{"setting": {"extras": {}, "features": []}}] * 4
-    plan = {"system": "testbed", "scheduler": scheduler, "placement": "rc-8n", "blocks": blocks_}
+    where = {"system": "testbed", "partition": "main", "environ": "openmpi"}
+    plan = {**where, "scheduler": scheduler, "placement": "rc-8n", "blocks": blocks_}
     made.write_plan({**plan, **numbers})
     made.change(session=SESSION, started=BEGIN, began=BEGIN, until=BEGIN + 3600, **state)
     for each in blocks:

@@ -81,6 +81,14 @@ def accept(
         ),
     ] = False,
     every: Annotated[bool, typer.Option("--all", help="Show also what is fine.")] = False,
+    alertmanager: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            envvar="FABRICHECK_ALERTMANAGER",
+            help="Silence there what the load of a campaign causes, while it runs.",
+        ),
+    ] = "",
     sites: SitesOption = SITES,
     store: StoreOption = STORE,
     machine: JsonOption = False,
@@ -125,7 +133,7 @@ def accept(
 
         switch = tuple(before or ()), tuple(after or ())
         plan = Campaign(campaign, pairs, *switch, only, tuple(series or ()), control=control)
-        before, after, made = _campaign(plan, sites, store)
+        before, after, made = _campaign(plan, sites, store, alertmanager)
         record, series = record or made, []
     if not before or not after:
         raise FabricheckError(
@@ -152,10 +160,11 @@ def accept(
 
 
 def _campaign(
-    plan: "Campaign", sites: list[Path], store: Path
+    plan: "Campaign", sites: list[Path], store: Path, alertmanager: str
 ) -> tuple[list[str], list[str], Path | None]:
     """Make the runs of a campaign; the selections of both sides, and the record to write."""
     from fabricheck.acceptance.acceptance_text import show
+    from fabricheck.monitor.silence import silenced
     from fabricheck.runner.campaign import SIDES, measure
 
     before, after = ([plan.selection(side)] for side in SIDES)
@@ -171,7 +180,8 @@ def _campaign(
 
     # At SIGTERM, ReFrame ends first, and the state before is restored.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    runs = measure(plan, SUITE, is_clear)
+    with silenced(alertmanager, f"fabricheck accept --campaign {plan.name}"):
+        runs = measure(plan, SUITE, is_clear)
     if plan.only == SIDES[0]:
         again = f"fabricheck accept --campaign {plan.name} --only after --pairs {plan.pairs}"
         typer.echo(f"acceptance: now make the change, then: {again}")

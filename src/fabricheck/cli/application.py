@@ -23,7 +23,7 @@ COMMANDS: Final = {
     "nightly": "Run a night: checks, history, trend, page, summary; bin/nightly.sh is for cron.",
     "plan": "Show the matrix of a system, and for every case that is left out what it lacks.",
     "exporter": "Serve metrics for Prometheus: the last run and night, or the ports of this node.",
-    "dashboard": "Write the dashboard for Grafana: verdict, latency, congestion and links.",
+    "dashboard": "Write a dashboard for Grafana: what is wrong now, or what became of the nights.",
     "testbed": "A Slurm cluster whose nodes are namespaces on this machine.",
     "history": "Read, show and export what was measured, night by night.",
     "baseline": "Propose, compare, accept and expire references that come from the history.",

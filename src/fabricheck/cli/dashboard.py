@@ -13,8 +13,12 @@ def dashboard(
     file: Annotated[
         Path, typer.Argument(help="Where to write it.", show_default="standard output")
     ] = Path("/dev/stdout"),
+    *,
+    nights: Annotated[
+        bool, typer.Option("--nights", help="The one of the nights: a month, in place of now.")
+    ] = False,
 ) -> None:
-    """Write the dashboard for Grafana: verdict, latency, congestion and links.
+    """Write a dashboard for Grafana: what is wrong now, or what became of the nights.
 
     It is JSON to import, or to provision from a file; the suite has it in bin/grafana. Grafana asks
     for the data source.
@@ -23,7 +27,10 @@ def dashboard(
 
         fabricheck dashboard mpi-benchmark-dashboard.json
 
+        fabricheck dashboard --nights fabric-nights-dashboard.json
+
         fabricheck dashboard | jq .uid
     """
-    board = resources.files("fabricheck.monitor").joinpath("mpi-benchmark-dashboard.json")
+    name = "fabric-nights" if nights else "mpi-benchmark"
+    board = resources.files("fabricheck.monitor").joinpath(f"{name}-dashboard.json")
     write_whole(file, board.read_text())

@@ -8,7 +8,15 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli.metrics import PartitionOption, PortsOption, ReportsOption, StateOption, sources
+from fabricheck.cli.metrics import (
+    CollectOption,
+    PartitionOption,
+    PortsOption,
+    ReportsOption,
+    SeedNamesOption,
+    StateOption,
+    sources,
+)
 
 
 def exporter(
@@ -23,11 +31,17 @@ def exporter(
     reports: ReportsOption = None,
     state: StateOption = None,
     partition: PartitionOption = None,
+    interval: Annotated[
+        float, typer.Option(metavar="SECONDS", min=1, help="Between two readings of a source.")
+    ] = 5.0,
+    collect: CollectOption = None,
+    seed_names: SeedNamesOption = True,
 ) -> None:
     """Serve metrics for Prometheus: the last run and night, or the ports of this node.
 
-    /metrics has them (docs/reference/metrics.md), /health shows whether they are fresh. Each source
-    is read every 5 s by a thread of its own; no scrape reads anything or starts anything.
+    /metrics has them (docs/reference/metrics.md), /-/ready says whether they are fresh, /-/healthy
+    answers as long as it runs. A thread reads each source every 5 s, and what is in the record a
+    process of its own; no scrape reads anything or starts anything.
 
     Anyone who can reach the address can read it, so it is this machine's alone unless --listen
     says otherwise. --web-config encrypts and asks for passwords, as Prometheus' own exporters do.
@@ -39,13 +53,18 @@ def exporter(
 
         fabricheck exporter --ports --listen 10.0.0.7:9105 --partition SYSTEM:PARTITION
 
+        fabricheck exporter --no-seed-names --collect 'fabricheck_night_*'
+
         curl http://127.0.0.1:9105/metrics
     """
+    from fabricheck.monitor.catalog import chosen
     from fabricheck.monitor.refresh import Refresher
     from fabricheck.monitor.server import Server
     from fabricheck.monitor.web_config import WebConfig, read
 
-    refresher = Refresher(sources(ports, reports, state, partition, apart=True))
+    names = chosen(collect or (), seed_names=seed_names)
+    given = sources(ports, reports, state, partition, names=names, apart=True)
+    refresher = Refresher(given, interval, names)
     with Server(listen, refresher, read(web_config) if web_config else WebConfig()) as server:
 
         def end(_number: int, _frame: FrameType | None) -> None:

@@ -1,6 +1,6 @@
 """``fabricheck metrics``: metrics as a file, for what asks no exporter."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,6 +42,18 @@ PartitionOption = Annotated[
 ]
 
 
+CollectOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Only these metrics; * stands for any letters."),
+]
+SeedNamesOption = Annotated[
+    bool,
+    typer.Option(
+        "--seed-names/--no-seed-names", help="Also by the names of the MPI AI cluster benchmark."
+    ),
+]
+
+
 @app.command()
 def write(
     file: Annotated[Path, typer.Argument(help="Where to write, such as DIR/fabricheck.prom.")],
@@ -50,6 +62,8 @@ def write(
     reports: ReportsOption = None,
     state: StateOption = None,
     partition: PartitionOption = None,
+    collect: CollectOption = None,
+    seed_names: SeedNamesOption = True,
 ) -> None:
     """Write the metrics into a file, whole or not at all.
 
@@ -62,12 +76,13 @@ def write(
 
         fabricheck metrics write --ports /dev/stdout
     """
+    from fabricheck.monitor.catalog import Sample, chosen
     from fabricheck.monitor.exposition import PLAIN, render
 
-    samples = [
-        each for source in sources(ports, reports, state, partition) for each in source.read()
-    ]
-    write_whole(file, render(samples)[PLAIN].decode())
+    names = chosen(collect or (), seed_names=seed_names)
+    given = sources(ports, reports, state, partition, names=names)
+    samples = [e for source in given for e in source.read() if isinstance(e, Sample)]
+    write_whole(file, render(samples, names=names)[PLAIN].decode())
 
 
 @app.command()
@@ -138,6 +153,7 @@ def sources(
     state: Path | None,
     partition: str | None,
     *,
+    names: Collection[str],
     apart: bool = False,
 ) -> Sequence["Readable"]:
     """What is to be read.
@@ -147,18 +163,14 @@ def sources(
         reports: directory of run reports and nights; the record is beside it.
         state: file of the ports that were seen.
         partition: what this node is in.
+        names: families that are served.
         apart: whether run reports are parsed in a process of their own.
 
     Raises:
         FabricheckError: for options that contradict each other.
     """
-    from fabricheck.monitor.last_run import (
-        LastNight,
-        LastRun,
-        Schedule,
-        of_path,
-        of_path_apart,
-    )
+    from fabricheck.monitor.apart import Apart, Parser
+    from fabricheck.monitor.last_run import LastNight, LastRun, Schedule
     from fabricheck.monitor.ports import Defaults, Ports, bands_of, default_state
     from fabricheck.monitor.stress import Stress
 
@@ -169,11 +181,10 @@ def sources(
     if ports:
         return [Ports(state or default_state(), bands_of(partition))]
     place = reports or home() / "reports"
-    parse = of_path_apart if apart else of_path
-    return [
-        LastRun(place.resolve().parent / "perflogs", parse),
-        LastNight(place, place.resolve().parent / "perflogs", parse),
-        Schedule(place),
-        Stress(place),
-        Defaults(),
-    ]
+    perflogs = place.resolve().parent / "perflogs"
+    run, night = LastRun(perflogs), LastNight(place, perflogs)
+    recorded: Sequence[Readable] = [run, night]
+    if apart:
+        parser = Parser(perflogs, names)
+        recorded = [Apart(each, parser) for each in (run, night)]
+    return [*recorded, Schedule(place), Stress(place), Defaults()]

@@ -5,12 +5,14 @@ stands a closed list of the names of the MPI AI cluster benchmark, so that its d
 working; nothing is added to that list.
 """
 
-from collections.abc import Iterator
+import fnmatch
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from fabricheck.errors import FabricheckError
 from fabricheck.fabric.counters import Role
 from fabricheck.tables import A_ROW, TEXT, Cell, maybe, one_of, pattern, rows
 
@@ -20,6 +22,7 @@ class MetricKind(StrEnum):
 
     GAUGE = "gauge"
     COUNTER = "counter"
+    HISTOGRAM = "histogram"
     UNKNOWN = "unknown"
 
 
@@ -59,17 +62,30 @@ class Family:
 
 
 class Sample(NamedTuple):
-    """One value of a family, with the value of each of its labels."""
+    """One value of a family.
+
+    Attributes:
+        family: which.
+        labels: the value of each of its labels.
+        value: the value.
+        part: of a histogram ``_bucket``, ``_sum`` or ``_count``.
+        edge: of a bucket, the greatest value in it.
+        exemplar: number of a job, value and Unix time of one that is in it.
+    """
 
     family: Family
     labels: tuple[str, ...]
     value: float
+    part: str = ""
+    edge: str = ""
+    exemplar: tuple[str, float, float] | None = None
 
 
 _LABELS = (
-    "benchmark|band|commit|counter|device|direction|environment|level|name|operation"
-    "|partition|placement|port|priority|session|size|size_bytes|source|state|statistic|status|step"
-    r"|system|(?<!size )(?<!size_bytes )node|((?<=size )|(?<=size_bytes ))nodes"
+    "benchmark|band|board|commit|counter|device|direction|driver|environment|firmware|interface"
+    "|level|link_layer|mpi|mpi_version|name|operation|partition|placement|port|priority|session"
+    "|size|size_bytes|source|state|statistic|status|step|system|transport|ucx_version|version"
+    r"|(?<!size )(?<!size_bytes )node|((?<=size )|(?<=size_bytes ))nodes"
 )
 _LISTED = maybe(pattern(f"({_LABELS})( ({_LABELS}))*", "node device port"), "")
 _COLUMNS = {
@@ -89,6 +105,8 @@ CATALOG: tuple[Family, ...] = tuple(
     )
     for row in rows(Path(__file__).with_name("catalog.csv"), _COLUMNS)
 )
+UNITS = {"s": "seconds", "B": "bytes", "B/s": "bytes_per_second"}
+"""Units as names have them."""
 FAMILIES = {family.name: family for family in CATALOG}
 """The catalogue by name."""
 
@@ -120,6 +138,26 @@ ROLES = {
     Role.WORDS_RECEIVED: SeriesPlace("fabricheck_port_received_bytes_total", factor=_WORD),
 }
 """Where each role of the table of counters is shown."""
+
+
+def chosen(patterns: Iterable[str], *, seed_names: bool = True) -> frozenset[str]:
+    """Names of the families that a site wants.
+
+    Args:
+        patterns: with ``*`` and ``?``, as in the shell; all families, if there are none.
+        seed_names: whether those of the MPI AI cluster benchmark are among them.
+
+    Raises:
+        FabricheckError: for a pattern that fits none.
+    """
+    names = {name for name, family in FAMILIES.items() if seed_names or not family.same_as}
+    found = {each: set(fnmatch.filter(names, each)) for each in patterns}
+    if idle := [each for each, fit in found.items() if not fit]:
+        raise FabricheckError(
+            "FC3501 expected a name of docs/reference/metrics.md, such as fabricheck_port_*, found "
+            f"{idle[0]!r}, which fits none: correct --collect"
+        )
+    return frozenset().union(*found.values()) if found else frozenset(names)
 
 
 def sample(name: str, value: float, *labels: str) -> Iterator[Sample]:

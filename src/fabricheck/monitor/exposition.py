@@ -1,20 +1,23 @@
 """Samples as text in the formats that Prometheus asks for, and the history with timestamps."""
 
+import gzip
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST as OPENMETRICS
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
 from fabricheck.history.series import Series
-from fabricheck.monitor.catalog import CATALOG, FAMILIES, MetricKind, Sample
+from fabricheck.monitor.catalog import CATALOG, FAMILIES, UNITS, Family, MetricKind, Sample
 from fabricheck.monitor.last_run import point_of
 
 Page = Mapping[str, bytes]
-"""A page by its content type."""
+"""A page by its content type; packed, each is a member of a gzip file and has no end."""
 
 PLAIN = CONTENT_TYPE_PLAIN_0_0_4
 """Content type of the text format, which every Prometheus reads."""
@@ -35,12 +38,13 @@ def metrics(samples: Iterable[Sample]) -> list[Metric]:
         ValueError: for a sample that comes twice, or whose labels are not those of its family:
             Prometheus would refuse the whole page.
     """
-    values: dict[str, dict[tuple[str, ...], float]] = {}
-    for family, labels, value in samples:
-        known = values.setdefault(family.name, {})
-        if labels in known or len(labels) != len(family.labels) or not math.isfinite(value):
-            raise ValueError(f"{family.name} has {labels} twice, too many of them, or {value}")
-        known[tuple(map(_utf8, labels))] = value
+    values: dict[str, dict[tuple[str, ...], Sample]] = {}
+    for each in samples:
+        family, labels = each.family, each.labels
+        known, key = values.setdefault(family.name, {}), (*labels, each.part, each.edge)
+        if key in known or len(labels) != len(family.labels) or not math.isfinite(each.value):
+            raise ValueError(f"{family.name} has {key} twice, too many of them, or {each.value}")
+        known[key] = each
     found = []
     for family in CATALOG:
         if family.name not in values:
@@ -48,39 +52,81 @@ def metrics(samples: Iterable[Sample]) -> list[Metric]:
         name = family.name
         if family.kind is MetricKind.COUNTER:
             name = name.removesuffix("_total")
-        metric = Metric(name, family.meaning, family.kind)
-        for labels, value in values[family.name].items():
-            metric.add_sample(family.name, dict(zip(family.labels, labels, strict=True)), value)
+        metric = Metric(name, family.meaning, family.kind, _unit(name, family))
+        for each in values[family.name].values():
+            told = dict(zip(family.labels, map(_utf8, each.labels), strict=True))
+            if each.edge:
+                told["le"] = each.edge
+            seen = each.exemplar and Exemplar({"job": each.exemplar[0]}, *each.exemplar[1:])
+            metric.add_sample(family.name + each.part, told, each.value, exemplar=seen)
         found.append(metric)
     return found
 
 
-def render(samples: Iterable[Sample], *others: Collector) -> Page:
+def _unit(name: str, family: Family) -> str:
+    """The unit as OpenMetrics has it, which is the end of the name."""
+    unit = UNITS.get(family.unit, family.unit)
+    return unit if unit and name.endswith(f"_{unit}") else ""
+
+
+def render(
+    samples: Iterable[Sample], *others: Collector, names: Collection[str] = FAMILIES
+) -> Page:
     """The page by its content type.
 
     Args:
         samples: what is served.
         others: collectors of the client library whose metrics come behind it.
+        names: families that are served; the others are left out.
 
     Raises:
         ValueError: as `metrics`.
     """
     registry = CollectorRegistry()
-    registry.register(_Given(metrics(samples)))
+    registry.register(_Given(metrics(each for each in samples if each.family.name in names)))
     for other in others:
         registry.register(other)
     return {PLAIN: generate_latest(registry), OPENMETRICS: openmetrics(registry)}  # type: ignore[no-untyped-call]
 
 
+_END = b"# EOF\n"
+
+
+def packed(page: Page) -> Page:
+    """The page as it is kept: a fortieth of its size, and joined without unpacking."""
+    return {kind: gzip.compress(text.removesuffix(_END), 6, mtime=0) for kind, text in page.items()}
+
+
 def joined(pages: Iterable[Page], kind: str) -> bytes:
-    """Pages without a family in common as one of this content type."""
-    end = b"# EOF\n" if kind == OPENMETRICS else b""
-    return b"".join(page[kind].removesuffix(end) for page in pages) + end
+    """Packed pages without a family in common as one of this content type, packed."""
+    end = gzip.compress(_END, mtime=0) if kind == OPENMETRICS else b""
+    return b"".join(page[kind] for page in pages) + end
 
 
 def choose(accept: str) -> str:
-    """The content type for what a client says that it takes."""
-    return OPENMETRICS if "application/openmetrics-text" in accept else PLAIN
+    """The content type that a client likes best; the text format where it doesn't say."""
+    known = _liked(accept)
+    # What stands for any is no wish for one.
+    ours = [known.get(("application/openmetrics-text", each), 0.0) for each in ("", "1.0.0")]
+    text = max((q for (media, _), q in known.items() if media == "text/plain"), default=0.0)
+    return OPENMETRICS if max(ours) > 0 and max(ours) >= text else PLAIN
+
+
+def takes_gzip(accept_encoding: str) -> bool:
+    """Whether a client says that it takes gzip."""
+    known = {name: q for (name, _), q in _liked(accept_encoding).items()}
+    return known.get("gzip", known.get("*", 0.0)) > 0
+
+
+def _liked(header: str) -> Mapping[tuple[str, str], float]:
+    """The weight of each name with its version in a header such as Accept (RFC 9110, 12.4.2)."""
+    found = {}
+    for each in header.lower().split(","):
+        name, *rest = (part.strip() for part in each.split(";"))
+        given = {name: value for name, _, value in (part.partition("=") for part in rest)}
+        with suppress(ValueError):
+            found[name, given.get("version", "").strip('"')] = float(given.get("q", 1))
+    return found
 
 
 Values = dict[int, float]

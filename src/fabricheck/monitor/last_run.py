@@ -1,12 +1,9 @@
 """The last run and the last nights as samples; the one place that knows where they are recorded."""
 
 import functools
-import json
-import subprocess
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,10 +12,10 @@ import msgspec
 from fabricheck.errors import FabricheckError
 from fabricheck.measures.metrics import Metric
 from fabricheck.monitor.catalog import FAMILIES, Sample, Source, sample
-from fabricheck.record.entries import NIGHT, Session
+from fabricheck.record.entries import NIGHT, CaseEntry, Session
 from fabricheck.record.entries import Sample as Measured
 from fabricheck.record.sessions import last
-from fabricheck.report.load import load
+from fabricheck.report.load import load, sane
 from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
 from fabricheck.report.summary import summarise
@@ -34,65 +31,8 @@ _POINTS: Mapping[tuple[str, str], tuple[str, str, float]] = {
 }
 
 
-_PATIENCE = 30.0
-"""Seconds that reading a report may take: one usually, several on a busy machine."""
 _LONG = 8 * 86400.0
 """Seconds; a system whose last night is so much older than the newest has no nights any more."""
-
-Parse = Callable[[Path, str], Iterable[Sample]]
-"""Makes samples of a session of the record in a directory; a FabricheckError says that it is
-damaged."""
-
-
-def of_path(perflogs: Path, session: str) -> Iterable[Sample]:
-    """The samples of a session in the record, read in this process."""
-    return of_run(load(perflogs, session))
-
-
-def of_path_apart(perflogs: Path, session: str) -> Iterator[Sample]:
-    """The same, read in a process of its own: it takes neither memory nor the GIL of this one.
-
-    Raises:
-        FabricheckError: as for reading it here, or if that process did not end well.
-        TimeoutError: if it takes too long, which may be otherwise next time.
-    """
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", __name__, perflogs, session],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_PATIENCE,
-        )
-    except subprocess.TimeoutExpired:
-        raise TimeoutError(
-            f"expected to read {perflogs} within {_PATIENCE:g} s, found it unfinished: it is tried "
-            "again; look whether this machine or its file system is overloaded"
-        ) from None
-    if done.returncode:
-        words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise FabricheckError(words[-1])
-    for name, labels, value in json.loads(done.stdout):
-        yield Sample(FAMILIES[name], tuple(labels), value)
-
-
-class _Parsed:
-    """Samples of the last session that was parsed."""
-
-    def __init__(self, parse: Parse) -> None:
-        self._parse = parse
-        self._session = ""
-        self._samples: tuple[Sample, ...] = ()
-
-    def of(self, perflogs: Path, session: str) -> tuple[Sample, ...]:
-        """The samples; parsed again only if it is another one, or could not be read."""
-        if session != self._session:
-            # A record that can't be read may be repaired without another session.
-            self._session = ""
-            self._samples = tuple(self._parse(perflogs, session))
-            self._session = session
-        return self._samples
 
 
 class LastRun:
@@ -100,21 +40,18 @@ class LastRun:
 
     Args:
         perflogs: the suite's record.
-        parse: how a session is read.
     """
 
     name = Source.RUN
 
-    def __init__(self, perflogs: Path, parse: Parse = of_path) -> None:
+    def __init__(self, perflogs: Path) -> None:
         self._perflogs = perflogs
-        self._parsed = _Parsed(parse)
 
-    def read(self) -> Iterator[Sample]:
-        """What may be said of it now.
+    def sessions(self) -> Sequence[str]:
+        """Which session that is.
 
         Raises:
-            FabricheckError: if there is none, or it is damaged.
-            OSError: if it can't be read now; the next call tries again.
+            FabricheckError: if there is none, or the record is damaged.
         """
         newest = last(self._perflogs)
         if newest is None:
@@ -122,9 +59,16 @@ class LastRun:
                 f"FC2201 expected a session that came to its end in the record {self._perflogs}, "
                 "found none: run the checks first"
             )
-        for each in self._parsed.of(self._perflogs, newest.session):
-            if each.family.source is Source.RUN:
-                yield each
+        return [newest.session]
+
+    def read(self) -> Iterator[Sample]:
+        """What may be said of it now.
+
+        Raises:
+            FabricheckError: if there is none, or it is damaged.
+            OSError: if it can't be read now.
+        """
+        return iter(of_sessions(self._perflogs, self.sessions())[self.name])
 
 
 class LastNight:
@@ -135,37 +79,36 @@ class LastNight:
     Args:
         reports: the suite's directory of reports.
         perflogs: its record.
-        parse: how a session is read.
     """
 
     name = Source.NIGHT
 
-    def __init__(self, reports: Path, perflogs: Path, parse: Parse = of_path) -> None:
+    def __init__(self, reports: Path, perflogs: Path) -> None:
         self._reports = reports
         self._perflogs = perflogs
-        self._parse = parse
-        self._parsed: dict[str, _Parsed] = {}
         self._seen: object = None
         self._last: Sequence[Session] = ()
+
+    def sessions(self) -> Sequence[str]:
+        """Which sessions these are.
+
+        Raises:
+            FabricheckError: if a night came to its end and the record does not have it, or it is
+                damaged.
+        """
+        nights = self._nights()
+        self._refuse_older(max((_unix(each.time) for each in nights), default=0))
+        runs = [] if nights else [each for each in [last(self._perflogs)] if each]
+        return [each.session for each in nights or runs]
 
     def read(self) -> Iterator[Sample]:
         """What may be said of them now.
 
         Raises:
-            FabricheckError: if a night came to its end and the record does not have it, or it is
-                damaged.
-            OSError: if it can't be read now; the next call tries again.
+            FabricheckError: as `sessions`.
+            OSError: if it can't be read now.
         """
-        nights = self._nights()
-        self._refuse_older(max((_unix(each.time) for each in nights), default=0))
-        runs = [] if nights else [each for each in [last(self._perflogs)] if each]
-        for found in nights or runs:
-            parsed = self._parsed.setdefault(found.system, _Parsed(self._parse))
-            for each in parsed.of(self._perflogs, found.session):
-                if nights and each.family.name in OF_NIGHT:
-                    yield each._replace(family=FAMILIES[OF_NIGHT[each.family.name]])
-                elif each.family.source is Source.NIGHT:
-                    yield each
+        return iter(of_sessions(self._perflogs, self.sessions())[self.name])
 
     def _nights(self) -> Sequence[Session]:
         """The last night of each system, but of those that have had none for long."""
@@ -208,6 +151,37 @@ class Schedule:
         return of_nights(self._nights, datetime.now(UTC))
 
 
+def of_sessions(perflogs: Path, sessions: Iterable[str]) -> Mapping[Source, Sequence[Sample]]:
+    """What each source says of these sessions."""
+    found: dict[Source, list[Sample]] = {Source.RUN: [], Source.NIGHT: []}
+    for session in sessions:
+        run = load(perflogs, session, keep=_slim)
+        for each in of_run(run):
+            found[each.family.source].append(each)
+            name = OF_NIGHT.get(each.family.name)
+            if name and run.kind == NIGHT:
+                found[Source.NIGHT].append(each._replace(family=FAMILIES[name]))
+    return found
+
+
+def _slim(case: CaseEntry) -> CaseEntry:
+    """The case with the values that are served or decide its status, and no others."""
+    kept: list[Measured] = []
+    seen = set()
+    greatest: tuple[float, Measured] | None = None
+    for each in map(sane, case.samples):
+        share = _share(each)
+        if share is not None and (greatest is None or share > greatest[0]):
+            greatest = share, each
+        kind = each.level, each.value is None
+        if kind not in seen or point_of(each.metric, each.statistic, each.size, each.unit):
+            kept.append(each)
+        seen.add(kind)
+    if greatest and greatest[1] not in kept:
+        kept.append(greatest[1])
+    return replace(case, samples=tuple(kept), findings=case.findings[:1], evidence="", output="")
+
+
 def of_run(run: ReportedRun) -> Iterator[Sample]:
     """Verdict, counts, and what became of each case."""
     summary = summarise(run)
@@ -227,8 +201,12 @@ def of_run(run: ReportedRun) -> Iterator[Sample]:
             yield from sample("fabricheck_cases", number, system, status)
         if run.defects:
             yield from sample("fabricheck_cases", len(run.defects), system, Status.INCOMPLETE)
+    places = {(c.system, c.partition, c.environ, c.mpi, c.mpi_version, c.ucx_version)
+              for c in run.cases if c.mpi}  # fmt: skip
+    for place in sorted(places):
+        yield from sample("fabricheck_software_info", 1, *place)
     for labels, case in _worst(run.cases).items():
-        yield from sample("fabricheck_case_severity", case.status.severity, *labels)
+        yield from sample("fabricheck_case_status", 1, *labels, case.status)
         shares = [share for each in case.samples if (share := _share(each)) is not None]
         if shares:
             yield from sample("fabricheck_case_reference_ratio", max(shares), *labels)
@@ -354,16 +332,3 @@ def _unix(time: str) -> float:
     with suppress(ValueError):
         return datetime.fromisoformat(time).timestamp()
     return 0.0
-
-
-def main() -> None:
-    """Write the samples of what the command line names, for `of_path_apart`."""
-    try:
-        found = of_path(Path(sys.argv[1]), sys.argv[2])
-        json.dump([(each.family.name, each.labels, each.value) for each in found], sys.stdout)
-    except FabricheckError as error:
-        sys.exit(" ".join(str(error).split()))
-
-
-if __name__ == "__main__":
-    main()

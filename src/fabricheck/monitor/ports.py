@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from fabricheck.report.files import write_whole
 from fabricheck.sites.files import extras_of
 
 _SECONDS = 20
+_HOUR = 3600
 _BYTES_OF_GBIT = 1e9 / 8
 EVERY = {
     Meaning.ERROR: "fabricheck_port_errors_total",
@@ -61,17 +63,23 @@ class Ports:
             FabricheckError: if the kernel can't be asked, or the state not be written.
         """
         snapshot = _take()
-        names = {(port.device, str(port.number)) for port in snapshot.ports.values()}
-        if not names <= self._seen:
-            self._keep(names | self._seen)
-        for device, number in sorted(self._seen):
-            gone = (device, number) not in names
-            yield from sample("fabricheck_port_missing", gone, snapshot.host, device, number)
+        now = {
+            (port.device, str(port.number)): port.active * (int(time.time()) // _HOUR * _HOUR)
+            for port in snapshot.ports.values()
+        }
+        kept = self._seen | {name: max(at, self._seen.get(name, 0)) for name, at in now.items()}
+        if kept != self._seen:
+            self._keep(kept)
+        for (device, number), last in sorted(self._seen.items()):
+            place = (snapshot.host, device, number)
+            yield from sample("fabricheck_port_missing", (device, number) not in now, *place)
+            if last:
+                yield from sample("fabricheck_port_last_active_timestamp_seconds", last, *place)
         yield from of_snapshot(snapshot)
         for name, level, limit in limits_of(self._bands):
             yield from sample("fabricheck_band_limit", limit, snapshot.host, name, level)
 
-    def _keep(self, names: set[tuple[str, str]]) -> None:
+    def _keep(self, seen: dict[tuple[str, str], int]) -> None:
         try:
             self._state.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -79,8 +87,9 @@ class Ports:
                 f"FC2204 expected a place for the ports that were seen at {self._state}, found: "
                 f"{error.strerror}: name another with --state"
             ) from error
-        write_whole(self._state, json.dumps({"ports": sorted(names)}) + "\n")
-        self._seen = names
+        ports = [[*name, last] for name, last in sorted(seen.items())]
+        write_whole(self._state, json.dumps({"ports": ports}) + "\n")
+        self._seen = seen
 
 
 class Defaults:
@@ -120,6 +129,9 @@ def of_snapshot(snapshot: Snapshot) -> Iterator[Sample]:
     yield from sample("fabricheck_node_uptime_seconds", snapshot.uptime, snapshot.host)
     for port in snapshot.ports.values():
         place = (snapshot.host, port.device, str(port.number))
+        interface = port.netdev.name if port.netdev else ""
+        told = (port.driver, port.firmware, port.board, port.link_layer, interface)
+        yield from sample("fabricheck_port_info", 1, *place, *told)
         yield from sample("fabricheck_port_active", port.active, *place)
         if port.rate is not None:
             yield from sample(
@@ -184,12 +196,14 @@ def _take() -> Snapshot:
     return snapshot_of(found[0])
 
 
-def _read_state(path: Path) -> set[tuple[str, str]]:
+def _read_state(path: Path) -> dict[tuple[str, str], int]:
+    """Each port that was seen, and when it was last active; 0 if it never was."""
     try:
         found = json.loads(path.read_text())["ports"]
-        return {(str(device), str(number)) for device, number in found}
+        # Those of an earlier version have no time.
+        return {(str(device), str(number)): int(*last) for device, number, *last in found}
     except FileNotFoundError:
-        return set()
+        return {}
     except OSError as error:
         raise FabricheckError(f"FC2207 expected to read {path}, found: {error}") from error
     except (ValueError, KeyError, TypeError) as error:

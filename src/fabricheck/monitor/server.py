@@ -5,6 +5,7 @@ than `DEADLINE`, however slowly it speaks or reads, and there are never more tha
 """
 
 import contextlib
+import gzip
 import os
 import socket
 import socketserver
@@ -17,7 +18,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from fabricheck.errors import FabricheckError
-from fabricheck.monitor.exposition import choose
+from fabricheck.monitor.exposition import choose, takes_gzip
 from fabricheck.monitor.refresh import STALE, Refresher
 from fabricheck.monitor.web_config import WebConfig
 
@@ -51,15 +52,19 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(401, _PLAIN, b"name and password, please\n")
         elif path == "/metrics":
             kind = choose(self.headers.get("Accept", ""))
-            self._answer(200, kind, self.server.refresher.page(kind))
-        elif path == "/health":
+            page = self.server.refresher.page(kind)
+            plain = not takes_gzip(self.headers.get("Accept-Encoding", ""))
+            self._answer(200, kind, gzip.decompress(page) if plain else page, packed=not plain)
+        elif path == "/-/healthy":
+            self._answer(200, _PLAIN, b"fabricheck answers\n")
+        elif path in ("/health", "/-/ready"):
             age = self.server.refresher.age
             code, word = (200, "OK") if age < STALE else (503, "STALE")
             self._answer(code, _PLAIN, f"{word}: read {age:.1f} s ago\n".encode())
         elif path == "/":
             self._answer(200, "text/html; charset=utf-8", _INDEX.encode())
         else:
-            self._answer(404, _PLAIN, b"there are /metrics and /health\n")
+            self._answer(404, _PLAIN, b"there are /metrics, /health, /-/healthy and /-/ready\n")
 
     do_HEAD = do_GET  # noqa: N815 - the library's name
 
@@ -72,10 +77,13 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer what is no request of ours with a code that says whose fault it is."""
         self._answer(_CLIENTS_FAULT.get(int(code), int(code)), _PLAIN, b"bad request\n")
 
-    def _answer(self, code: int, kind: str, body: bytes) -> None:
+    def _answer(self, code: int, kind: str, body: bytes, *, packed: bool = False) -> None:
         self.close_connection = True
         self.send_response(code)
         self.send_header("Content-Type", kind)
+        self.send_header("Vary", "Accept, Accept-Encoding")
+        if packed:
+            self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(body)))
         if code == 401:  # noqa: PLR2004 - unauthorized
             self.send_header("WWW-Authenticate", "Basic")

@@ -15,9 +15,11 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.measures.metrics import Metric
 from fabricheck.monitor.catalog import FAMILIES, Sample, Source, sample
+from fabricheck.monitor.spread import Spread, by_size
 from fabricheck.record.entries import CaseEntry, from_line
 from fabricheck.schedulers.protocol import Phase, Standing
 from fabricheck.stress.state import StressDirectory, StressState, dead_nodes, places, scheduler_for
+from fabricheck.transports.placement import Placement
 
 _SECOND = 1e-6
 _ASK_EVERY = 15.0
@@ -95,6 +97,7 @@ class _Follower:
         self._latest: dict[str, CaseEntry] = {}
         self._times: dict[str, float] = {}
         self._plan: Mapping[str, Any] = {}
+        self._spread: dict[tuple[str, ...], Spread] = {}
         self._asked = -_ASK_EVERY
         self._standing: Standing | None = None
         self._dead: Mapping[str, str] | None = None
@@ -104,17 +107,18 @@ class _Follower:
     def read(self, *, old_names: bool) -> Generator[Sample, None, bool]:
         """Its samples; returns whether there are values among them."""
         state = self._place.state()
+        with contextlib.suppress(FabricheckError):
+            self._plan = self._plan or self._place.read_plan()
         self._follow()
         before, self.doing = self.doing, self._ask(state)
-        name = self._place.name
         for each in Doing:
-            yield from sample("fabricheck_stress_state", each is self.doing, name, each)
+            yield from self._sample("state", each is self.doing, each)
         if self.doing is not Doing.UNKNOWN:
             waits = self.doing in (Doing.WAITING, Doing.PREEMPTED, Doing.REQUEUED)
-            yield from sample("fabricheck_stress_running", self.doing is Doing.RUNNING, name)
-            yield from sample("fabricheck_stress_waiting", waits, name)
+            yield from self._sample("running", self.doing is Doing.RUNNING)
+            yield from self._sample("waiting", waits)
         for family, at in self._times.items():
-            yield from sample(family, at, name)
+            yield from self._sample(family, at)
         if self.doing is Doing.ENDED:
             return False
         # A worker that hangs before it can say when it began, too.
@@ -123,36 +127,52 @@ class _Follower:
         yield from self._counts(state)
         overdue, oldest = self._limits(state)
         if self.doing is Doing.RUNNING:
-            yield from sample("fabricheck_stress_overdue_timestamp_seconds", overdue, name)
+            yield from self._sample("overdue_timestamp_seconds", overdue)
         measures = self.doing in (Doing.RUNNING, Doing.UNKNOWN) and time.time() < overdue
         if measures and self._blocks:
             yield from self._values(oldest, old_names=old_names)
         return measures and bool(self._blocks)
 
+    def _sample(self, family: str, value: float, *labels: str) -> Iterator[Sample]:
+        return sample(f"fabricheck_stress_{family}", value, *self._labels, *labels)
+
+    @property
+    def _labels(self) -> tuple[str, ...]:
+        """What it is called, and where it runs; that is empty as long as it has no plan."""
+        placement = self._plan.get("placement")
+        transport = Placement.read(placement).transport.name if placement else ""
+        where = (self._plan.get(name, "") for name in ("system", "partition", "environ"))
+        return self._place.name, *where, transport
+
     def _counts(self, state: StressState) -> Iterator[Sample]:
-        name = self._place.name
         iteration = self._blocks[-1].repeat if self._blocks else 0
-        yield from sample("fabricheck_stress_iterations_total", iteration or 0, name)
-        yield from sample("fabricheck_stress_restarts_total", state.restarts, name)
+        yield from self._sample("iterations_total", iteration or 0)
+        yield from self._sample("restarts_total", state.restarts)
         for level in Level:
-            yield from sample("fabricheck_stress_blocks_total", self._levels[level], name, level)
+            yield from self._sample("blocks_total", self._levels[level], level)
+        for kind, spread in self._spread.items():
+            yield from spread.samples((*self._labels, *kind))
+        if self._blocks:
+            last = self._blocks[-1]
+            yield from self._sample(
+                "info", 1, last.session, last.mpi, last.mpi_version, last.ucx_version
+            )
         if state.until:
-            yield from sample("fabricheck_stress_until_timestamp_seconds", state.until, name)
+            yield from self._sample("until_timestamp_seconds", state.until)
         for node in self._plan.get("exclude", ()):
-            yield from sample("fabricheck_stress_node_excluded", 1, name, node)
+            yield from self._sample("node_excluded", 1, node)
         if self._dead is not None:
             for node in self._nodes:
-                yield from sample("fabricheck_stress_node_dead", node in self._dead, name, node)
+                yield from self._sample("node_dead", node in self._dead, node)
 
     def _values(self, oldest: float, *, old_names: bool) -> Iterator[Sample]:
-        name = self._place.name
         related = _related(self._blocks)
         if related is not None:
-            yield from sample("fabricheck_stress_ecn_latency_correlation", related, name)
+            yield from self._sample("ecn_latency_correlation", related)
         points: dict[tuple[str, ...], Sample] = {}
         fresh = [case for case in self._latest.values() if _unix(case) >= oldest]
         for case in fresh:
-            for each in _points(case, name, old_names=old_names):
+            for each in _points(case, self._labels, old_names=old_names):
                 points[(each.family.name, *each.labels)] = each
         yield from points.values()
         if old_names:
@@ -184,15 +204,17 @@ class _Follower:
         self._levels[entry.level] += 1
         self._blocks.append(entry)
         self._nodes = entry.nodes or self._nodes
-        self._times["fabricheck_stress_last_block_timestamp_seconds"] = _unix(entry)
+        self._times["last_block_timestamp_seconds"] = _unix(entry)
         if entry.level in (Level.GOOD, Level.WARNING):
-            self._times["fabricheck_stress_last_good_block_timestamp_seconds"] = _unix(entry)
+            self._times["last_good_block_timestamp_seconds"] = _unix(entry)
         # Its number in the mix is its kind. What failed or has no value leaves none of its kind.
         kind = entry.id.partition(".")[2]
         self._latest.pop(kind, None)
         measured = any(e.metric == Metric.LATENCY and e.value is not None for e in entry.samples)
         if measured and entry.level != Level.UNTRUSTED:
             self._latest[kind] = entry
+            for kind_of, found in by_size(entry).items():
+                self._spread.setdefault(kind_of, Spread()).add(entry, found)
 
     def _ask(self, state: StressState) -> Doing:
         """What it is doing; the scheduler is asked now and then."""
@@ -203,7 +225,6 @@ class _Follower:
         if time.monotonic() - self._asked >= _ASK_EVERY:
             self._standing = self._dead = None
             with contextlib.suppress(FabricheckError):
-                self._plan = self._plan or self._place.read_plan()
                 scheduler = scheduler_for(self._plan, _PATIENCE)
                 self._standing = scheduler.standing(self._place.job_name, state.job)
                 states = scheduler.node_states()
@@ -242,12 +263,12 @@ def _unix(case: CaseEntry) -> float:
     return datetime.fromisoformat(case.time).timestamp()
 
 
-def _points(case: CaseEntry, name: str, *, old_names: bool) -> Iterator[Sample]:
+def _points(case: CaseEntry, place: tuple[str, ...], *, old_names: bool) -> Iterator[Sample]:
     """Latencies and their bounds; sizes are binary in the older names: 4194304 is 4MB."""
     for each in case.samples:
         if each.metric != Metric.LATENCY or each.size is None or each.value is None:
             continue
-        labels = (name, case.benchmark, str(each.size), str(case.num_nodes), each.statistic)
+        labels = (*place, case.benchmark, str(each.size), str(case.num_nodes), each.statistic)
         yield from sample("fabricheck_stress_latency_seconds", each.value * _SECOND, *labels)
         for level, bound in (("warning", each.warning_upper), ("critical", each.upper)):
             if bound is not None:

@@ -30,7 +30,8 @@ if [ $# -ne 1 ]; then
     echo "usage: ${0##*/} FILE.prom" >&2
     exit 2
 fi
-tell "$1.seen" | awk -F'\t' -v seen="$1.seen.$$" '
+hour=$(($(date +%s) / 3600 * 3600))
+tell "$1.seen" | awk -F'\t' -v seen="$1.seen.$$" -v hour="$hour" '
 # What {n} stands for in the name of a counter: "all" where it has none, "" for another counter.
 function number(row, name,    at, tail, rest) {
     at = index(row, "{n}")
@@ -79,7 +80,7 @@ section == 0 && $1 == "C" {
 }
 section == 0 { section = ($0 == "="); next }
 section == 1 && /^told / { split($0, words, " "); node = words[3]; uptime = words[4]; section = 2; next }
-section == 1 { was[$0] = 1; next }
+section == 1 { split($0, words, " "); was[words[1] " " words[2]] = words[3] + 0; next }
 $0 == "end" { whole = 1; next }
 {
     colon = index($0, ":")
@@ -107,10 +108,15 @@ END {
         port = "node=\"" node "\",device=\"" which[1] "\",port=\"" which[2] "\""
         kernel = (base "/parent") in last ? "rdma_rxe" : bound[which[1]]
         netdev = ports[one] in netdevs ? netdevs[ports[one]] : last[base "/parent"]
-        here[ports[one]] = was[ports[one]] = 1
+        here[ports[one]] = 1
+        was[ports[one]] += 0
         state = last[place "/state"]
         sub(/^[^:]*: */, "", state)
+        keep("fabricheck_port_info", port ",driver=\"" kernel "\",firmware=\"" last[base "/fw_ver"] \
+            "\",board=\"" last[base "/board_id"] "\",link_layer=\"" last[place "/link_layer"] \
+            "\",interface=\"" netdev "\"", 1)
         keep("fabricheck_port_active", port, state == "ACTIVE")
+        if (state == "ACTIVE") was[ports[one]] = hour
         if (last[place "/rate"] ~ /^[0-9.]+ Gb\/sec/)
             keep("fabricheck_port_rate_bytes_per_second", port, last[place "/rate"] * 125000000)
         changes = last["sys/class/net/" netdev "/carrier_changes"]
@@ -140,7 +146,8 @@ END {
         split(each, which, " ")
         port = "node=\"" node "\",device=\"" which[1] "\",port=\"" which[2] "\""
         keep("fabricheck_port_missing", port, !(each in here))
-        print each >seen
+        if (was[each]) keep("fabricheck_port_last_active_timestamp_seconds", port, was[each])
+        print each, was[each] >seen
     }
     for (kind = 1; kind <= kindred; kind++) {
         family = kinds[kind]

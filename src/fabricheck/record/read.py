@@ -3,14 +3,14 @@
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from fabricheck.errors import FabricheckError
-from fabricheck.record.entries import CaseEntry, Entry, Nodes, Session, from_line
+from fabricheck.record.entries import CaseEntry, Entry, Nodes, Session, from_line, is_sound
 
 EXAMPLES: Final = "example"
 _RECORD: Final = re.compile(r"(\d{4}-\d\d|imported-[^/]+)\.jsonl(\.gz)?")
@@ -97,10 +97,13 @@ def read_bytes(path: Path) -> tuple[bytes, list[Problem]]:
             data = file.read()
             return _unpacked(data, path) if path.suffix == ".gz" else (data, [])
     except OSError as error:
-        raise FabricheckError(
-            f"FC0616 expected to read {shown(path)}, found: {error.strerror or error}: make it "
-            "readable"
-        ) from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> FabricheckError:
+    return FabricheckError(
+        f"FC0616 expected to read {shown(path)}, found: {error.strerror or error}: make it readable"
+    )
 
 
 def _unpacked(packed: bytes, path: Path) -> tuple[bytes, list[Problem]]:
@@ -132,10 +135,11 @@ def _unpacked(packed: bytes, path: Path) -> tuple[bytes, list[Problem]]:
 def whole_lines(data: bytes, path: Path) -> tuple[list[bytes], list[Problem]]:
     """The whole lines of some bytes; one without its end is cut: its writer may be at work."""
     *lines, rest = data.split(b"\n")
-    if not rest:
-        return lines, []
-    detail = "expected a newline at its end, found none"
-    return lines, [Problem(ProblemKind.CUT, path, len(lines) + 1, detail)]
+    return lines, [_cut(path, len(lines) + 1)] if rest else []
+
+
+def _cut(path: Path, number: int) -> Problem:
+    return Problem(ProblemKind.CUT, path, number, "expected a newline at its end, found none")
 
 
 def entries(path: Path) -> tuple[list[Entry], list[Problem]]:
@@ -180,14 +184,27 @@ class RecordedRun:
     problems: Sequence[Problem]
 
 
-def read_session(perflogs: Path, session: str) -> RecordedRun:
+def read_session(
+    perflogs: Path, session: str, keep: Callable[[CaseEntry], CaseEntry] = lambda case: case
+) -> RecordedRun:
     """Everything that the record holds of a session.
+
+    Lines of other sessions are checked and not decoded.
+
+    Args:
+        perflogs: the record.
+        session: its identity.
+        keep: what of a case is kept; of thousands, all values take much memory.
 
     Raises:
         FabricheckError: if it holds nothing of it, or can't be read.
     """
-    read = _in_files(perflogs, session)
-    found = [entry for each, _ in read for entry in each if entry.session == session]
+    problems: list[Problem] = []
+    found = [
+        keep(entry) if isinstance(entry, CaseEntry) else entry
+        for path in _files_of(perflogs, session)
+        for entry in _of_session(path, session, problems)
+    ]
     if not found:
         raise FabricheckError(
             f"FC0617 expected session {session!r} in the record {shown(perflogs)}, found nothing "
@@ -198,14 +215,49 @@ def read_session(perflogs: Path, session: str) -> RecordedRun:
         next((each for each in reversed(found) if isinstance(each, Session)), None),
         [each for each in found if isinstance(each, CaseEntry)],
         [each for each in found if isinstance(each, Nodes)],
-        [problem for _, problems in read for problem in problems],
+        problems,
     )
 
 
-def _in_files(perflogs: Path, session: str) -> list[tuple[list[Entry], list[Problem]]]:
+def _files_of(perflogs: Path, session: str) -> list[Path]:
     """The files that hold a session, and those of the same months, whose damage may be its."""
     name = f'"{session}"'.encode()
     files = record_files(perflogs)
-    holding = {path for path in files if name in read_bytes(path)[0]}
-    months = {path.name for path in holding}
-    return [entries(path) for path in files if path.name in months]
+    months = {path.name for path in files if any(name in line for line in _lines(path, []))}
+    return [path for path in files if path.name in months]
+
+
+def _of_session(path: Path, session: str, problems: list[Problem]) -> Iterator[Entry]:
+    """What a file has of a session; what is wrong with any of its lines is added to the problems.
+
+    A line of another session that is as it was written is not decoded.
+    """
+    name = f'"{session}"'.encode()
+    for number, line in enumerate(_lines(path, problems), start=1):
+        if name in line or not is_sound(line):
+            for _, entry in decoded([line], path, problems, number):
+                if entry.session == session:
+                    yield entry
+
+
+def _lines(path: Path, problems: list[Problem]) -> Iterator[bytes]:
+    """The whole lines of a file; a plain file is not held in memory.
+
+    Raises:
+        FabricheckError: if it can't be read.
+    """
+    if path.suffix == ".gz" or not path.is_file():
+        data, odd = read_bytes(path)
+        lines, cut = whole_lines(data, path)
+        problems += odd + cut
+        yield from lines
+        return
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.endswith(b"\n"):
+                    problems.append(_cut(path, number))
+                    return
+                yield line[:-1]
+    except OSError as error:
+        raise _unreadable(path, error) from error

@@ -1,6 +1,6 @@
 """The run that the record holds of a session, without benefit of doubt: each status, and why."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -18,18 +18,25 @@ _NAMED = 3
 _LARGEST = 1e18
 """None of our measurements is as large in any unit."""
 _MEASURED = ("pass", "fail")
+_LEVELS = frozenset(Level)
 _NOT_RUN = {"skip": Status.SKIPPED, "abort": Status.ABORTED, "fail_deps": Status.NOT_RUN}
 _FIELDS = tuple(field.name for field in fields(record.CaseEntry))
 _FIGURES = ("value", "reference", "lower", "upper", "warning_lower", "warning_upper")
 
 
-def load(perflogs: Path, session: str = "", system: str = "") -> ReportedRun:
+def load(
+    perflogs: Path,
+    session: str = "",
+    system: str = "",
+    keep: Callable[[record.CaseEntry], record.CaseEntry] = lambda case: case,
+) -> ReportedRun:
     """The run of a session in the record.
 
     Args:
         perflogs: the record.
         session: which session; without one the last night, or where there was none the last run.
         system: of which system then; of any, if empty.
+        keep: what of a case is kept, where thousands would take much memory.
 
     Raises:
         FabricheckError: if there is no such session, or the record can't be read.
@@ -38,7 +45,7 @@ def load(perflogs: Path, session: str = "", system: str = "") -> ReportedRun:
     if not session:
         known, newer = asked_for(perflogs, system)
         session = known.session
-    return _run_of(read.read_session(perflogs, session), perflogs.resolve(), tuple(newer))
+    return _run_of(read.read_session(perflogs, session, keep), perflogs.resolve(), tuple(newer))
 
 
 def _run_of(recorded: read.RecordedRun, path: Path, newer: tuple[Known, ...]) -> ReportedRun:
@@ -122,7 +129,7 @@ def build_case(
     them all, it did the case.
     """
     *earlier, newest = attempts
-    last = replace(newest, samples=tuple(map(_sample, newest.samples)))
+    last = replace(newest, samples=tuple(map(sane, newest.samples)))
     notes = [] if last.fixture else list(_omissions(last))
     status = _fixture_status(last) if last.fixture else _status(last, notes)
     if status is Status.NOT_RUN and {blocker.status for blocker in blockers} == {Status.DISTURBED}:
@@ -146,11 +153,11 @@ def build_case(
     )
 
 
-def _sample(sample: Sample) -> Sample:
+def sane(sample: Sample) -> Sample:
     """A sample without figures that can be none, and without a level that is none."""
     odd = [name for name in _FIGURES if abs(getattr(sample, name) or 0) > _LARGEST]
     without: dict[str, Any] = dict.fromkeys(odd)
-    if sample.level not in set(Level):
+    if sample.level not in _LEVELS:
         without["level"] = ""
     return replace(sample, **without) if without else sample
 
