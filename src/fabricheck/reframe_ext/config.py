@@ -22,6 +22,7 @@ from fabricheck.reframe_ext.command import UNRECORDED
 from fabricheck.reframe_ext.recorder import HANDLER
 from fabricheck.reframe_ext.reframe import log_files
 from fabricheck.reframe_ext.rota import has_groups, leaves_of
+from fabricheck.reframe_ext.varied import in_one_allocation, record_of
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.sites.files import Sites, read_sites
 from fabricheck.transports.families import MPIS
@@ -263,7 +264,7 @@ def _running_systems(site: dict[str, Any], suite: Path) -> list[dict[str, Any]]:
                 "environs": [name for name in each["environs"] if name not in lacking],
                 "features": [*each.get("features", []), *_groups(each)],
             }
-            for each in system["partitions"]
+            for each in map(in_one_allocation, system["partitions"])
             if running is None or each["name"] in running.split()
         ]
         for each in partitions:
@@ -327,7 +328,7 @@ def _logging(root: Path) -> dict[str, Any]:
             {
                 "type": HANDLER,
                 "level": "info",
-                "basedir": str(root / "perflogs"),
+                "basedir": str(record_of(root)),
                 "format": "%(message)s",
             }
         ],
