@@ -32,8 +32,8 @@ from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.reframe_ext.reframe import offered
 from fabricheck.reframe_ext.rota import asked_of, leaves_of, misplaced
-from fabricheck.schedulers import scheduler_of
 from fabricheck.reframe_ext.varied import variables_of
+from fabricheck.schedulers import scheduler_of
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.transports.witness import RANK_WRAPPER
 
