@@ -36,7 +36,7 @@ def wishes(monkeypatch: pytest.MonkeyPatch) -> list[bool | None]:
 def test_without_rdma_devices_the_rest_is_measured_and_it_says_so_aloud(
     wishes: list[bool | None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lacking = run_module._start_testbed(with_rdma=True)
+    lacking = run_module.start_testbed(with_rdma=True)
     assert wishes == [True, None]
     assert lacking == (
         "nothing on RDMA devices (partition rdma of the testbed): a testbed with --rdma needs QEMU"
@@ -47,7 +47,7 @@ def test_without_rdma_devices_the_rest_is_measured_and_it_says_so_aloud(
 
 
 def test_who_needs_no_rdma_devices_does_not_start_them(wishes: list[bool | None]) -> None:
-    assert run_module._start_testbed(with_rdma=False) is None
+    assert run_module.start_testbed(with_rdma=False) is None
     assert wishes == [None]
 
 
@@ -116,4 +116,4 @@ def test_the_junit_report_may_lie_where_the_testbed_sees_nothing(
 def test_a_suite_without_its_testbed_runs_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fabricheck_testbed.cli", None)
     with refused("FC0110", r"pip install 'fabricheck\[testbed\]'"):
-        run_module._start_testbed(with_rdma=False)
+        run_module.start_testbed(with_rdma=False)

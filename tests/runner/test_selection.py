@@ -143,3 +143,12 @@ def test_only_programs_that_the_selection_may_start_are_built():
     assert RunSelection("testbed", benchmarks=("ib_send_lat",)).programs() == []
     assert RunSelection("testbed", benchmarks=("matmul_blocking_np2",)).programs() == ["mpi_matmul"]
     assert {"mpi_probe", "rdma_stream"} <= set(RunSelection("testbed").programs())
+
+
+def test_an_environment_that_is_left_out_says_why_and_none_at_all_is_refused(suite: Path) -> None:
+    site = suite / "sites" / "cluster.yaml"
+    site.write_text(site.read_text().replace("cxx: sh", "cxx: sh, needs: [no-such-program]"))
+    with refused("FC0411", "'mpi', which is left out, since no-such-program is not on PATH"):
+        check(suite, RunSelection("cluster", environments=("mpi",)))
+    with refused("FC2906", "nothing with environment mpi: no-such-program is not on PATH"):
+        check(suite, RunSelection("cluster"))

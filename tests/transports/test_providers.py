@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.families import MPIS, choice
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.proof import prove
+from fabricheck.transports.settings import interfaces
 from fabricheck.transports.statement import TransportReport, left_out, read_provider
 from fabricheck.transports.table import find
 from fabricheck.transports.witness import Witness, read_providers
@@ -148,3 +150,34 @@ def test_a_variable_that_leaves_the_provider_out_is_named(
     found = left_out(choice("openmpi", "ofi_tcp"), tmp_path)
     assert found.startswith(f": FI_PROVIDER={value} leaves out tcp;") if named else not found
     assert not left_out(choice("openmpi", "tcp"), tmp_path), "UCX reads no such variable"
+
+
+@pytest.mark.parametrize(("interface", "is_proved"), [("lo", True), ("eth0", False)])
+def test_sockets_inside_a_node_are_proved_by_the_loopback_interface(
+    interface: str, *, is_proved: bool
+) -> None:
+    asked, ports = find("tcp_lo"), PartitionExtras(ucx_net_devices={"tcp": "eth0"}).ports
+    moved = {("netdev", interface, "rx_bytes"): 2 * SENT, ("netdev", "lo", "rx_packets"): 9}
+    ranks = [Witness(rank, "vm", "", str(rank), 0, moved) for rank in range(2)]
+    report = TransportReport("libfabric provider tcp", asked.counter)
+    found = prove(
+        asked,
+        Load(payload=SENT, calls=10_000),
+        report,
+        ranks,
+        quiet=False,
+        interfaces=interfaces(asked, ports),
+    )
+    if is_proved:
+        assert found.objections == ()
+    else:
+        (objection,) = found.objections
+        assert "B or more on lo of vm for tcp_lo, found 0 B" in objection
+
+
+def test_what_a_node_tells_itself_proves_no_sockets_between_nodes() -> None:
+    moved = {("netdev", "lo", "rx_bytes"): 2 * SENT}
+    ranks = [Witness(rank, f"n{rank}", "", "0", 0, moved) for rank in range(2)]
+    report = TransportReport("libfabric provider tcp", find("ofi_tcp").counter)
+    load = Load(payload=SENT, calls=10_000)
+    assert prove(find("ofi_tcp"), load, report, ranks, quiet=False).objections

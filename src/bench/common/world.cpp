@@ -2,6 +2,7 @@
 
 #include "common/arguments.hpp"
 #include "common/clock.hpp"
+#include "common/controls.hpp"
 #include "common/interrupt.hpp"
 
 #include <algorithm>
@@ -314,6 +315,7 @@ void add_facts(Report& report, const World& world) {
     report.fact("hosts", hosts, "Hosts");
     report.fact("mpi", world.library, "MPI");
     report.fact("clock_overhead", world.clock_overhead, "Clock");
+    add_controls(report);
 }
 
 bool answered(const World& world, Action action, const std::string& help) {

@@ -137,8 +137,8 @@ def _ratio(row: Row, scope: Scope | None, fields: Row) -> Row:
         "name": name(scope, fields) if scope else WHOLE,
         "case": name(Scope.CASE, fields) if scope else "",
         "fields": fields,
-        "ratio": _exp(middle),
-        "interval": None if reach is None else [_exp(middle - reach), _exp(middle + reach)],
+        "ratio": exp(middle),
+        "interval": None if reach is None else [exp(middle - reach), exp(middle + reach)],
         "sessions": [len(each) for each in (before, after) if len(each)],
         "p": p,
         "a": row.get(SIDES[0]),
@@ -147,10 +147,11 @@ def _ratio(row: Row, scope: Scope | None, fields: Row) -> Row:
     }
 
 
-def estimate(*sides: Array) -> tuple[float, float | None, float]:
+def estimate(*sides: Array, error_rate: float = ERROR_RATE) -> tuple[float, float | None, float]:
     """The first side less the second, if there is one; half of its interval; its p-value.
 
-    With one value on a side there is no interval, and the p-value is 1.
+    With one value on a side there is no interval, and the p-value is 1. The interval misses the
+    truth at the error rate.
     """
     parts = [_trimmed(each) for each in sides]
     middle = parts[0][0] - sum(part[0] for part in parts[1:])
@@ -159,7 +160,7 @@ def estimate(*sides: Array) -> tuple[float, float | None, float]:
     variance = sum(part[1] for part in parts)
     freedom = variance**2 / sum(part**2 / its for _, part, its in parts)
     error = math.sqrt(variance)
-    reach = error * float(special.stdtrit(freedom, 1 - ERROR_RATE / 2))
+    reach = error * float(special.stdtrit(freedom, 1 - error_rate / 2))
     return middle, reach, 2 * float(special.stdtr(freedom, -abs(middle) / error))
 
 
@@ -172,7 +173,7 @@ def _trimmed(values: Array) -> tuple[float, float, int]:
     return float(kept.mean()), max(squares / max(freedom, 1), _FINEST**2) / len(kept), freedom
 
 
-def _exp(logarithm: float) -> float:
+def exp(logarithm: float) -> float:
     """The ratio of a logarithm, as far as a number goes: of two sessions intervals are wide."""
     return math.exp(max(-_MOST, min(_MOST, logarithm)))
 

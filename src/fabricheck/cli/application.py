@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "locate": "Name the node or link that is slower than its peers.",
     "accept": "Compare runs before a change with runs after it: accept, reject or inconclusive.",
     "compare": "Compare two environments, transports, partitions, systems or runs of the history.",
+    "sweep": "Find the setting of environment variables that is better than the default.",
     "nightly": "Run a night: checks, history, trend, page, summary; bin/nightly.sh is for cron.",
     "plan": "Show the matrix of a system, and for every case that is left out what it lacks.",
     "exporter": "Serve metrics for Prometheus: the last run and night, or the ports of this node.",

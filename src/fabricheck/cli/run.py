@@ -112,7 +112,7 @@ def run(
     wanted = only.of(system)
     selection.check(SUITE, wanted)
     lacking = selection.lacking(SUITE, wanted)
-    if system == "testbed" and (reason := _start_testbed(with_rdma=wanted.needs("rdma"))):
+    if system == "testbed" and (reason := start_testbed(with_rdma=wanted.needs("rdma"))):
         lacking.insert(0, reason)
     if mode == NIGHTLY and (night := choose(SUITE, system, wanted.benchmarks, wanted.transports)):
         wanted = replace(wanted, chosen=selected(night), resting=tuple(resting_of(night)))
@@ -138,7 +138,7 @@ def run(
     raise typer.Exit(verdict or min(code, 1))
 
 
-def _start_testbed(*, with_rdma: bool) -> str | None:
+def start_testbed(*, with_rdma: bool) -> str | None:
     """Start the testbed or find it running; says what it lacks, and why, or None."""
     from fabricheck.cli.door import DOOR
 

@@ -189,7 +189,7 @@ def _environment_remarks(environment: Mapping[str, Any]) -> Iterator[Remark]:
                 "spack is not on PATH here: ci/spack-bootstrap installs it; "
                 "without the feature spack CMake builds what needs no Spack"
             )
-    elif not {"prefix_variable", "prefix"} & environment.keys():
+    elif not {"prefix_variable", "prefix", "wheel", "needs"} & environment.keys():
         for key in ("cc", "cxx"):
             compiler = environment.get(key)
             if compiler and not environment.get("modules") and shutil.which(compiler) is None:

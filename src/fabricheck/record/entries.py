@@ -250,13 +250,14 @@ class Session:
 
     @property
     def kind(self) -> str:
-        """What it was for: ``NIGHT``, ``LOCATE``, ``ACCEPTANCE``, or else ``RUN``."""
+        """What it was for: ``NIGHT``, ``LOCATE``, ``ACCEPTANCE``, ``SWEEP``, or else ``RUN``."""
         told = ACCEPTANCE if "campaign" in self.info else self.info.get("kind")
-        # A mode of ReFrame tells which run it is (reframe_ext/config.py), `locate` itself.
-        return {"nightly": NIGHT, LOCATE: LOCATE, ACCEPTANCE: ACCEPTANCE}.get(str(told), RUN)
+        # A mode of ReFrame tells which run it is (reframe_ext/config.py), a command itself.
+        own = {each: each for each in (LOCATE, ACCEPTANCE, SWEEP)}
+        return {"nightly": NIGHT, **own}.get(str(told), RUN)
 
 
-NIGHT, RUN, LOCATE, ACCEPTANCE = "night", "run", "locate", "acceptance"
+NIGHT, RUN, LOCATE, ACCEPTANCE, SWEEP = "night", "run", "locate", "acceptance", "sweep"
 """Kinds of sessions."""
 
 Entry = CaseEntry | Nodes | Session

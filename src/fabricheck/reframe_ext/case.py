@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.cases import Case, cases, cases_of, measurement_of
 from fabricheck.launch.judging import find_links, find_verdict
 from fabricheck.launch.measurement import Evidence, Setting
+from fabricheck.launch.varied import questions, taken
 from fabricheck.measures.curve import Curve, Variable
 from fabricheck.measures.registry import REGISTRY
 from fabricheck.nodes.names import fold
@@ -31,6 +33,7 @@ from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.reframe_ext.reframe import offered
 from fabricheck.reframe_ext.rota import asked_of, leaves_of, misplaced
+from fabricheck.reframe_ext.varied import variables_of
 from fabricheck.schedulers import scheduler_of
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.transports.witness import RANK_WRAPPER
@@ -106,6 +109,15 @@ class BenchmarkCase(Judged):
             self.tags -= {"smoke", "nightly"}
 
     @run_after("setup")
+    def vary(self) -> None:
+        """Take the variables that a sweep has for this run, so that launchers hand them on."""
+        self._varied = variables_of(self.display_name)
+        # ReFrame writes values into a script as they are.
+        given = {**self._varied, **questions(self._varied)}
+        self._given = {name: shlex.quote(value) for name, value in given.items()}
+        self.env_vars.update(self._given)
+
+    @run_after("setup")
     def size(self) -> None:
         """Give the job its ranks; refuse extras that make no sense before anything runs."""
         setting = self._setting()
@@ -125,7 +137,8 @@ class BenchmarkCase(Judged):
             raise ReframeError(str(error)) from None
         self.executable = str(RANK_WRAPPER)
         self.executable_opts = list(job.words)
-        self.env_vars.update(job.variables)
+        # What a sweep sets wins, so that a transport which it changes is found out.
+        self.env_vars.update({**job.variables, **self._given})
         self.prerun_cmds += job.before
         self.postrun_cmds: list[str] = [*job.after, *self.postrun_cmds]
         self.job.options += job.options
@@ -158,6 +171,12 @@ class BenchmarkCase(Judged):
     def prove(self) -> bool:
         """Trust nothing until everything about the run has been proved."""
         found = self._measured.examine(self._setting())
+        if found.curve and self._varied:
+            said, denied = taken(found.curve, self._varied, Path(self.stagedir))
+            found = replace(found, proof="; ".join(filter(None, (found.proof, said))))
+            if denied:
+                # No load on the nodes makes a library forget a variable.
+                self.distrust([*found.objections, *denied])
         self._record(found)
         leaves = leaves_of(self._setting().extras.topology)
         misplacement = misplaced(self._measured.placement, found.hosts, leaves)

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shutil
 import socket
 import sys
 import tempfile
@@ -22,8 +23,10 @@ from fabricheck.reframe_ext.command import UNRECORDED
 from fabricheck.reframe_ext.recorder import HANDLER
 from fabricheck.reframe_ext.reframe import log_files
 from fabricheck.reframe_ext.rota import has_groups, leaves_of
+from fabricheck.reframe_ext.varied import in_one_allocation, record_of
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.sites.files import Sites, read_sites
+from fabricheck.sites.wheels import wheel_prefix
 from fabricheck.transports.families import MPIS
 from fabricheck.transports.placement import SWITCH_GROUPS
 
@@ -85,12 +88,13 @@ def site_configuration(suite: Path) -> dict[str, Any]:
     The systems and environments are data in ReFrame's own schema; logging, storage and places are
     the same everywhere. The system ``local`` fits any host, so it comes last.
 
-    Two keys are ours. A site file's ``running_partitions`` names an environment variable that
+    Some keys are ours. A site file's ``running_partitions`` names an environment variable that
     lists, separated by spaces, the partitions that run: where it is set, the others are left out,
     since a job for them would never start; where it is not, the system fits no host. An
     environment's ``prefix_variable`` names the variable that holds its installation prefix,
-    ``prefix`` a folder of the suite that is taken where that is not set; ``{prefix}`` in its
-    compilers and variables stands for it. Where neither is there, the environment is left out
+    ``prefix`` a folder of the suite that is taken where that is not set, ``wheel`` a distribution
+    that pip has installed; ``{prefix}`` in its compilers and variables stands for it. Where none is
+    there, or a program that it ``needs`` is not on ``PATH``, the environment is left out
     (``lacking_environments`` tells of it).
 
     Args:
@@ -198,7 +202,13 @@ def prefix_of(environment: Mapping[str, Any], suite: Path) -> str:
     """The installation prefix of an environment; empty where it has none, or none is there."""
     given = os.environ.get(environment.get("prefix_variable", ""), "")
     own = home(suite) / environment["prefix"] if "prefix" in environment else None
-    return given or (str(own) if own and own.is_dir() else "")
+    return given or (str(own) if own and own.is_dir() else _wheel(environment)[0])
+
+
+def _wheel(environment: Mapping[str, Any]) -> tuple[str, str]:
+    if "wheel" not in environment:
+        return "", ""
+    return wheel_prefix(environment["wheel"], Path(environment["cc"]).name)
 
 
 def why_lacking(environment: Mapping[str, Any]) -> str:
@@ -207,19 +217,28 @@ def why_lacking(environment: Mapping[str, Any]) -> str:
     if variable := environment.get("prefix_variable"):
         reasons.append(f"the variable {variable} names no installation prefix")
     if prefix := environment.get("prefix"):
-        made = f" (ci/mpi-wheel {Path(prefix).name})" if Path(prefix).parent == _WHEELS else ""
-        reasons.append(f"{prefix} is not there{made}")
+        made = Path(prefix).parent == _WHEELS and (SUITE / "ci" / "mpi-wheel").exists()
+        reasons.append(f"{prefix} is not there" + f" (ci/mpi-wheel {Path(prefix).name})" * made)
+    if why := _wheel(environment)[1]:
+        family = EnvironmentExtras.of(environment.get("extras")).mpi_family
+        reasons.append(f"{why} (pip install 'fabricheck[{family}]')")
+    reasons += [f"{each} is not on PATH" for each in _missing(environment)]
     return " and ".join(reasons)
 
 
+def _missing(environment: Mapping[str, Any]) -> list[str]:
+    return [each for each in environment.get("needs", ()) if not shutil.which(each)]
+
+
 def _is_lacking(environment: Mapping[str, Any], suite: Path) -> bool:
-    is_placed = "prefix_variable" in environment or "prefix" in environment
-    return is_placed and not prefix_of(environment, suite)
+    is_placed = any(key in environment for key in ("prefix_variable", "prefix", "wheel"))
+    return bool(_missing(environment)) or (is_placed and not prefix_of(environment, suite))
 
 
 def _resolve(environment: dict[str, Any], suite: Path) -> dict[str, Any]:
     """An environment in ReFrame's schema, its MPI family and its prefix checked."""
     name, resolved = environment["name"], dict(environment)
+    resolved.pop("needs", None)
     family = EnvironmentExtras.of(environment.get("extras")).mpi_family
     if "mpi" in environment.get("features", ()) and family not in MPIS:
         raise FabricheckError(
@@ -227,7 +246,7 @@ def _resolve(environment: dict[str, Any], suite: Path) -> dict[str, Any]:
             f"environment {name}, found {family or None!r}: correct the site file"
         )
     if prefix := prefix_of(environment, suite):
-        named = [resolved.pop(key, "") for key in ("prefix_variable", "prefix")]
+        named = [resolved.pop(key, "") for key in ("prefix_variable", "prefix", "wheel")]
         resolved["env_vars"] = [
             [key, value.replace("{prefix}", prefix)]
             for key, value in environment.get("env_vars", [])
@@ -263,7 +282,7 @@ def _running_systems(site: dict[str, Any], suite: Path) -> list[dict[str, Any]]:
                 "environs": [name for name in each["environs"] if name not in lacking],
                 "features": [*each.get("features", []), *_groups(each)],
             }
-            for each in system["partitions"]
+            for each in map(in_one_allocation, system["partitions"])
             if running is None or each["name"] in running.split()
         ]
         for each in partitions:
@@ -327,7 +346,7 @@ def _logging(root: Path) -> dict[str, Any]:
             {
                 "type": HANDLER,
                 "level": "info",
-                "basedir": str(root / "perflogs"),
+                "basedir": str(record_of(root)),
                 "format": "%(message)s",
             }
         ],

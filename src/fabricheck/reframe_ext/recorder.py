@@ -233,7 +233,7 @@ def case_of(check: Any, ended: Ended) -> CaseEntry:
         name=check.display_name,
         id=check.unique_name,
         fixture=check.is_fixture(),
-        repeat=repetition(check.name),
+        repeat=repetition(check.display_name),
         job=str(job.jobid or "") if job else "",
         output=check.outputdir or check.stagedir or "",
         **fields,

@@ -114,7 +114,13 @@ def check(suite: Path, selection: RunSelection) -> None:
         FabricheckError: for what ``check_names`` refuses, a compiler that is missing, and a
             malformed reference file.
     """
-    for name, environment in check_names(suite, selection).items():
+    known = check_names(suite, selection)
+    if not known:
+        raise FabricheckError(
+            f"FC2906 expected an environment of system {selection.system} that is installed, found "
+            f"none; {'; '.join(lacking(suite, selection))}: install one of them"
+        )
+    for name, environment in known.items():
         compiler = environment.get("cxx", "")
         is_wanted = not selection.environments or name in selection.environments
         if is_wanted and compiler and not shutil.which(compiler):
@@ -153,9 +159,11 @@ def check_names(suite: Path, selection: RunSelection) -> dict[str, Any]:
     }
     for name in selection.environments:
         if name not in environments:
+            left_out = (e for e in lacking_environments(suite, system["name"]) if e["name"] == name)
+            why = "".join(f", which is left out, since {why_lacking(each)}" for each in left_out)
             raise FabricheckError(
                 f"FC0411 expected an environment of system {selection.system} "
-                f"({', '.join(environments)}), found {name!r}: use one of these"
+                f"({', '.join(environments)}), found {name!r}{why}: use one of these"
             )
     return environments
 

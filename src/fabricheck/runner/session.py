@@ -21,6 +21,7 @@ from fabricheck.reframe_ext.again import DISTURBED_AGAIN
 from fabricheck.reframe_ext.cmake_build import WANTED
 from fabricheck.reframe_ext.judged import CHOSEN
 from fabricheck.reframe_ext.rota import ROTA
+from fabricheck.reframe_ext.varied import SWEEP
 from fabricheck.report.files import write_whole
 from fabricheck.runner.live import follow, waited_for
 from fabricheck.runner.selection import RunSelection
@@ -33,6 +34,7 @@ def run(
     options: Sequence[str] = (),
     *,
     aside: bool = False,
+    sweep: Path | None = None,
 ) -> tuple[int, str]:
     """Run the selected checks.
 
@@ -45,6 +47,8 @@ def run(
         lacking: which part of the system this run cannot have, and why; kept in the record.
         options: more options of ``reframe``.
         aside: whether ReFrame's lines go to standard error, as standard output is a machine's.
+        sweep: the file with the plan of a sweep, beside which its record is to be; nothing of it
+            runs again, as that would be out of turn.
 
     Returns:
         ReFrame's exit code, and the session in the record.
@@ -66,7 +70,11 @@ def run(
         "for its end, or use another checkout"
     )
     session, perflogs = name_of_session(), home(suite) / "perflogs"
-    own = {WANTED: ":".join(selection.programs()), DISTURBED_AGAIN: "1", SESSION: session}
+    own = {WANTED: ":".join(selection.programs()), SESSION: session, SWEEP: str(sweep or "")}
+    if sweep:
+        perflogs = sweep.parent / "perflogs"
+    else:
+        own[DISTURBED_AGAIN], options = "1", [*options, "--max-retries=1"]
     with held(lock_file, busy) as lock:
         chosen = reports / "chosen"
         if selection.chosen is not None:
@@ -76,13 +84,13 @@ def run(
         if selection.turns is not None:
             write_whole(reports / "turns", json.dumps(selection.turns))
         own[ROTA] = "" if selection.turns is None else str(reports / "turns")
-        asked = [*selection.reframe_options(), *options, "--max-retries=1"]
+        asked = [*selection.reframe_options(), *options]
         started = suite, command(suite, *asked), reframe.environment(suite, **own), lock
         if sys.stdout.isatty() and not aside:
             sys.stdout.flush()
             # That of the command line shows control characters instead of sending them.
             with open(1, "w", encoding="utf-8", closefd=False) as terminal:
-                known = costs(perflogs, selection.system)
+                known = costs(home(suite) / "perflogs", selection.system)
                 code = follow(*started, known=known, terminal=terminal)
         else:
             code = start(*started, sys.stderr if aside else None)

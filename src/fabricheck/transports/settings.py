@@ -90,6 +90,8 @@ def interfaces(transport: Transport, ports: Ports) -> tuple[str, ...]:
     """
     if transport.counter is not Counter.NETDEV:
         return ()
+    if transport.is_loopback:
+        return ("lo",)
     named = tuple(name for name, _ in ports.named(transport.port))
     if transport.port == IPOIB and not named:
         raise FabricheckError(

@@ -97,6 +97,11 @@ class Transport:
         object.__setattr__(self, "feature", self.feature or self.name)
 
     @property
+    def is_loopback(self) -> bool:
+        """Whether it is sockets inside a node, over the interface ``lo``, which no site names."""
+        return self.scope is Scope.INTRA_NODE and self.counter is Counter.NETDEV
+
+    @property
     def wanted(self) -> frozenset[str]:
         """Transports of which a UCX that is to use this one must have at least one."""
         return self.direct or (_COPYING if self.memory is Memory.GPU else self.lanes)
