@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 from urllib.parse import quote
@@ -19,7 +20,7 @@ from fabricheck.record.sessions import last
 from fabricheck.reframe_ext import command as reframe
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN
 from fabricheck.reframe_ext.cmake_build import WANTED
-from fabricheck.reframe_ext.judged import CHOSEN
+from fabricheck.reframe_ext.judged import CHOSEN, NIGHT
 from fabricheck.reframe_ext.rota import ROTA
 from fabricheck.report.files import write_whole
 from fabricheck.runner.live import follow, waited_for
@@ -67,6 +68,7 @@ def run(
     )
     session, perflogs = name_of_session(), home(suite) / "perflogs"
     own = {WANTED: ":".join(selection.programs()), DISTURBED_AGAIN: "1", SESSION: session}
+    own[NIGHT] = str(datetime.now(UTC).toordinal()) if "--mode=nightly" in options else ""
     with held(lock_file, busy) as lock:
         chosen = reports / "chosen"
         if selection.chosen is not None:
