@@ -86,6 +86,19 @@ def test_one_bandwidth_alone_accuses_nobody() -> None:
     assert table(night({PORTS[0]: 0.5})[:4]).accused == ()
 
 
+def test_a_card_that_sends_slowly_and_receives_well_is_named() -> None:
+    cases = night({PORTS[1]: 0.4})
+    read = [each for each in night({}) if each.benchmark == "ib_read_bw"]
+    cases = [each for each in cases if each.benchmark != "ib_read_bw"] + read
+    assert table(cases).accused[0].startswith(f"Card {PORTS[1]} of ")
+    failed = [
+        case(PORTS[1], each.benchmark, {}, Status.UNTRUSTED) if each.port == PORTS[1] else each
+        for each in cases[:-4]
+    ]
+    (told,) = table([*failed, *read]).accused
+    assert told.startswith(f"Card {PORTS[1]} of c[017-018]: fails, or slower than the median")
+
+
 def test_where_all_cards_are_slow_it_is_no_card() -> None:
     assert table(night(dict.fromkeys(PORTS, 0.3))).accused == ()
     assert table(night({PORTS[0]: 0.9})).accused == ()

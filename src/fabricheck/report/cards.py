@@ -4,6 +4,7 @@ A card that is slower than the others of its nodes is a card; where all of them 
 node, or what all share. No reference is needed for that.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -20,9 +21,10 @@ FEWEST: Final = 3
 """Cards that a node must have, as of two nobody can tell which is slow; and bandwidths of each, as
 one alone is noise now and then."""
 SLOWER: Final = 1.25
-"""Times that a card must be slower than the median of its peers, by every benchmark."""
+"""Times that a card must be slower than the median of its peers, by the median benchmark: one
+that sends slowly reads as fast as ever."""
 _SPREADS: Final = 2
-"""And as far as the farthest of these is from it, twice."""
+"""And farther than any of these is from it by any benchmark, twice."""
 _FAILED: Final = (Status.CRITICAL, Status.UNTRUSTED, Status.FAILED, Status.ABORTED)
 
 Ratios = dict[str, list[tuple[float, float]]]
@@ -97,49 +99,53 @@ def _table(nodes: tuple[str, ...], cases: list[ReportedCase]) -> CardTable:
             accused.append(f"{where}: fails, {others} others of these nodes do not: {why}")
         elif is_slow and slower:
             accused.append(
-                f"{where}: {times(slower)} slower than the median of {others} others of these "
-                f"nodes, by {len(found)} benchmarks"
+                f"{where}: {'fails, or' if math.isinf(slower) else times(slower)} slower than the "
+                f"median of {others} others of these nodes, by {len(found)} benchmarks"
             )
     return CardTable(nodes, cells, tuple(accused))
 
 
 def _is_slow(found: Sequence[tuple[float, float]]) -> bool:
-    slower = [each for each, _ in found]
-    spread = median(each for _, each in found)
-    is_slow = min(slower) >= SLOWER and median(slower) >= spread
-    return len(slower) >= FEWEST and is_slow
+    spread = max(SLOWER, *(each for _, each in found))
+    return len(found) >= FEWEST and median(each for each, _ in found) >= spread
 
 
 def _ratios(cases: Iterable[ReportedCase]) -> Ratios:
-    """For each port and benchmark how many times it is slower than its peers, and how far they lie
-    from each other.
+    """For each port and benchmark how many times it is slower than its peers, without end where it
+    failed, and how far they lie from each other.
     """
     values: dict[tuple[str, ...], dict[str, dict[int, float]]] = {}
     for case in cases:
         key = case.environ, case.benchmark, case.transport
-        if by_size := _by_size(case):
+        by_size = _by_size(case)
+        if by_size or (case.status in _FAILED and _is_bandwidth(case)):
             values.setdefault(key, {})[case.port] = by_size
     found: Ratios = {}
     for by_port in values.values():
-        common = set.intersection(*(set(each) for each in by_port.values()))
-        if not common or len(by_port) < FEWEST:
-            continue
-        for port in by_port:
-            others = [each[max(common)] for other, each in by_port.items() if other != port]
+        sizes = [set(each) for each in by_port.values() if each]
+        common = set.intersection(*sizes) if len(sizes) >= FEWEST else set()
+        for port in by_port if common else ():
+            others = [
+                each[max(common)] for other, each in by_port.items() if each and other != port
+            ]
             middle = median(others)
             distances = [max(each / middle, middle / each) for each in others]
-            slower = middle / by_port[port][max(common)]
+            own = by_port[port].get(max(common))
+            slower = middle / own if own else math.inf
             found.setdefault(port, []).append((slower, max(distances) ** _SPREADS))
     return found
 
 
 def _by_size(case: ReportedCase) -> dict[int, float]:
     """The bandwidth at each size; latencies wait for whoever has the cores."""
-    benchmark = REGISTRY.get(case.benchmark)
-    if benchmark is None or benchmark.metrics[0].row.direction is not Direction.HIGHER:
-        return {}
     return {
         each.size: each.value
         for each in case.samples
-        if each.metric == benchmark.metrics[0] and each.size and each.value
+        if _is_bandwidth(case) and each.metric == REGISTRY[case.benchmark].metrics[0]
+        if each.size and each.value
     }
+
+
+def _is_bandwidth(case: ReportedCase) -> bool:
+    metrics = REGISTRY[case.benchmark].metrics if case.benchmark in REGISTRY else ()
+    return bool(metrics) and metrics[0].row.direction is Direction.HIGHER
