@@ -5,7 +5,7 @@ node, or what all share. No reference is needed for that.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Final
@@ -26,8 +26,6 @@ that sends slowly reads as fast as ever."""
 _SPREADS: Final = 2
 """And farther than any of these is from it by any benchmark, twice."""
 _FAILED: Final = (Status.CRITICAL, Status.UNTRUSTED, Status.FAILED, Status.ABORTED)
-
-Ratios = dict[str, list[tuple[float, float]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,8 @@ def _table(nodes: tuple[str, ...], cases: list[ReportedCase]) -> CardTable:
     for port in ports:
         found = ratios.get(port, [])
         slower = median(each for each, _ in found) if found else None
-        is_slow = bool(found) and _is_slow(found)
+        least = max([SLOWER, *(spread for _, spread in found)])
+        is_slow = len(found) >= FEWEST and (slower or 0) >= least
         is_dead = port in failed and 2 * len(failed) < len(ports)
         status = Status.worst([case.status for case in of_port[port]])
         cells[port] = CardCell(status, slower, is_slow or is_dead)
@@ -105,12 +104,7 @@ def _table(nodes: tuple[str, ...], cases: list[ReportedCase]) -> CardTable:
     return CardTable(nodes, cells, tuple(accused))
 
 
-def _is_slow(found: Sequence[tuple[float, float]]) -> bool:
-    spread = max(SLOWER, *(each for _, each in found))
-    return len(found) >= FEWEST and median(each for each, _ in found) >= spread
-
-
-def _ratios(cases: Iterable[ReportedCase]) -> Ratios:
+def _ratios(cases: Iterable[ReportedCase]) -> dict[str, list[tuple[float, float]]]:
     """For each port and benchmark how many times it is slower than its peers, without end where it
     failed, and how far they lie from each other.
     """
@@ -120,7 +114,7 @@ def _ratios(cases: Iterable[ReportedCase]) -> Ratios:
         by_size = _by_size(case)
         if by_size or (case.status in _FAILED and _is_bandwidth(case)):
             values.setdefault(key, {})[case.port] = by_size
-    found: Ratios = {}
+    found: dict[str, list[tuple[float, float]]] = {}
     for by_port in values.values():
         sizes = [set(each) for each in by_port.values() if each]
         common = set.intersection(*sizes) if len(sizes) >= FEWEST else set()
