@@ -207,6 +207,7 @@ def features_of(partition: Mapping[str, Any]) -> list[str]:
     return [*partition.get("features", ()), *map(feature, ports), *([SEVERAL] if ports else [])]
 
 
+@functools.cache
 def offered_ports(suite: Path = SUITE) -> tuple[str, ...]:
     """The ports of every partition of each site that names them one by one, each once.
 
@@ -216,6 +217,7 @@ def offered_ports(suite: Path = SUITE) -> tuple[str, ...]:
     return tuple(dict.fromkeys(port for _, each in _partitions(suite) for port in _ports_of(each)))
 
 
+@functools.cache
 def first_ports(suite: Path = SUITE) -> frozenset[str]:
     """The first port of each partition that names several, the one of the smoke run.
 

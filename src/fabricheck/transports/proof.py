@@ -179,7 +179,8 @@ def _rails_must_move(load: Load, host: str, seen: Witness, *, quiet: bool) -> li
     given = list(seen.rails.values())
     if not given:
         return []
-    moved = {port: _sent(seen, (port,)) + _received(seen, (port,)) for port in seen.ports}
+    ports = {port for kind, port, _ in seen.moved if kind == "rdma"}
+    moved = {port: _sent(seen, (port,)) + _received(seen, (port,)) for port in sorted(ports)}
     large = sum(size * count for size, count in load.whole.items() if size >= _SPREAD)
     rails = min(len(given), MOST_RAILS)
     least = round(_SHARE_THAT_MUST_STAY * large / _LARGEST_PACKET / rails)

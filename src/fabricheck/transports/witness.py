@@ -147,11 +147,6 @@ class Witness:
     device: str = ""
     seconds: float = 0.0
 
-    @property
-    def ports(self) -> frozenset[str]:
-        """The RDMA ports of its node."""
-        return frozenset(device for kind, device, _ in self.moved if kind == "rdma")
-
     def total(
         self, kind: str, suffix: str, *, of: Collection[str] = (), without: Collection[str] = ()
     ) -> int:
