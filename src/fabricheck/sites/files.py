@@ -191,9 +191,7 @@ def offers(suite: Path = SUITE) -> tuple[frozenset[str], ...]:
 
     """
     # Whether a topology has switch groups is seen where the system at hand is configured.
-    found = (
-        frozenset([*features_of(each), SWITCH_GROUPS]) for _, each in _partitions(suite)
-    )
+    found = (frozenset([*features_of(each), SWITCH_GROUPS]) for _, each in _partitions(suite))
     return tuple(dict.fromkeys(found))
 
 

@@ -20,7 +20,7 @@ _FEATURES: Final[Mapping[str, str]] = {
 }
 _WRITTEN = re.compile(
     r"(?P<transport>[a-z][a-z0-9_]*)-(?P<nodes>[1-9]\d{0,6})n"
-    rf"(?:-(?P<layout>{'|'.join(_FEATURES)}))?",
+    rf"(?:-(?P<layout>{'|'.join(_FEATURES)}))?"
     r"(?:@(?P<port>[\w.:=/-]+))?",
     re.ASCII,
 )
@@ -109,8 +109,7 @@ class Placement:
                 f"FC1006 expected {needs} for transport {transport.name}, found placement "
                 f"{text!r}: choose a placement that can exist"
             )
-        return cls(transport, num_nodes, layout)
-        return cls(transport, num_nodes, bool(layout), port)
+        return cls(transport, num_nodes, layout, port)
 
 
 def placements(
