@@ -2,18 +2,25 @@
 
 import reframe as rfm
 
-from fabricheck.launch.cases import Case, available_placements
+from fabricheck.launch.cases import Case, available_placements, cases, cases_of_ports
 from fabricheck.measures.benchmark import RanksRule
 from fabricheck.measures.registry import names
 from fabricheck.programs.osu.ratio import LatencyRatio
-from fabricheck.reframe_ext.case import BuiltCase, measured_on
+from fabricheck.reframe_ext.case import BuiltCase, measured_on, over, possible
 from fabricheck.reframe_ext.ratio import RatioCase
 
 
 @rfm.simple_test
 class MpiPointToPoint(BuiltCase):
     descr = "MPI point-to-point between two ranks"
-    benchmark = measured_on(names("pt2pt"), available_placements(max_nodes=2))
+    benchmark = over(
+        possible(
+            [
+                *cases(names("pt2pt"), available_placements(max_nodes=2)),
+                *cases_of_ports(("latency", "bw"), "rc"),
+            ]
+        )
+    )
     time_limit = "3m"
 
 

@@ -116,8 +116,8 @@ def from_site(cases: Iterable[tuple[str, str]], given: Mapping[str, object]) -> 
     """The variables that come with some extras, out of several cases."""
     found: dict[str, str] = {}
     for case in cases:
-        plain = settings(*case, PartitionExtras().ports)
-        chosen = settings(*case, PartitionExtras.of(given).ports).items()
+        plain = settings(*case, PartitionExtras().given_ports)
+        chosen = settings(*case, PartitionExtras.of(given).given_ports).items()
         for name, value in chosen - plain.items():
             found[name] = f"{found[name]} or {value}" if name in found else value
     return dict(sorted(found.items()))

@@ -207,3 +207,45 @@ def test_unknown_check_and_foreign_benchmark(path):
         named(path, "MpiPointToPoint", key("latncy"))
     with refused("FC0806", "judges pt2pt benchmarks, found barrier"):
         named(path, "MpiPointToPoint", key("barrier"))
+
+
+RULES_OF_PORTS = """\
+rules:
+- for: {check: VerbsPerftest, benchmark: ib_write_bw, placement: rc-2n, port: mlx5_1:1}
+  value: {bandwidth_avg_1MiB: 50}
+- for: {check: VerbsPerftest, benchmark: ib_write_bw, placement: rc-2n}
+  value: {bandwidth_avg_1MiB: 100}
+- {bound: [-0.5, null], warning: 0.5, kind: bound, source: x, date: 2026-11-21}
+"""
+OF_PORT = """\
+measured:
+- case:
+    {check: VerbsPerftest, partition: cpu, environ: builtin, benchmark: ib_write_bw, placement: %s}
+  source: nights
+  date: 2026-11-21
+  samples: 9
+  warning: 0.5
+  values:
+    bandwidth_avg_1MiB: [77, -0.5, null]
+"""
+
+
+def of_port(path, port):
+    key = CaseKey("hpc", "hpc:cpu", "builtin", "ib_write_bw", f"rc-2n{port}")
+    found = resolve(path, "VerbsPerftest", key)[0]
+    return {str(name): each.value for name, each in found.items()}
+
+
+def test_a_rule_holds_for_each_port_and_may_name_one(tmp_path):
+    path = tmp_path / "hpc.yaml"
+    path.write_text(RULES_OF_PORTS)
+    values = [of_port(path, port)["bandwidth_avg_1MiB"] for port in ("", "@mlx5_0:1", "@mlx5_1:1")]
+    assert values == [100, 100, 50]
+
+
+def test_a_measured_value_is_of_one_port_and_another_has_none(tmp_path):
+    path = tmp_path / "hpc.yaml"
+    for placement, known in (("rc-2n", ""), ("rc-2n@mlx5_0:1", "@mlx5_0:1")):
+        path.with_name("hpc.measured.yaml").write_text(OF_PORT % placement)
+        found = {port: of_port(path, port) for port in ("", "@mlx5_0:1", "@mlx5_1:1")}
+        assert [port for port, values in found.items() if values] == [known]

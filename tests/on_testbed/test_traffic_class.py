@@ -95,7 +95,7 @@ def datagrams(testbed: Testbed, extras: PartitionExtras, _place: object) -> None
 
 def ucx(testbed: Testbed, extras: PartitionExtras, _place: object) -> None:
     """UCX, with what MPIs over UCX get."""
-    given = ucx_settings("rc", extras.ports)
+    given = ucx_settings("rc", extras.given_ports)
     variables = [f"{key}={value}" for key, value in given.items() if "LOG" not in key]
     words = ["env", *variables, "ucx_perftest", "-t", "tag_lat", "-n", "100", "-w", "10"]
     both_ends(testbed, words, [*words, "rx2"])

@@ -24,6 +24,9 @@ def test_ports_that_are_not_there_are_down(tmp_path: Path) -> None:
     assert told(tmp_path, "sockets") == "up\n"
     assert told(tmp_path, "sockets", "none0", "none1") == "down none0 none1\n"
     assert told(tmp_path, "rdma", "none_0:1") == "down none_0:1\n"
+    assert told(tmp_path, "rdma", "gid=fd00:0001*", "netdev=none0") == (
+        "down gid=fd00:0001* netdev=none0\n"
+    )
 
 
 def test_nodes_with_a_dead_port_are_left_out(tmp_path: Path) -> None:

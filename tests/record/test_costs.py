@@ -27,6 +27,9 @@ def test_the_name_that_reframe_shows_and_the_record_have_one_key() -> None:
     assert key_of_name(shown, "main", "openmpi") == key_of(CASE) == KEY
     full = dataclasses.replace(CASE, layout="full")
     assert key_of_name(f"{shown} %layout=full", "main", "openmpi") == key_of(full)
+    port = dataclasses.replace(CASE, port="mlx5_3:1")
+    assert key_of_name(f"{shown} %port=mlx5_3:1", "main", "openmpi") == key_of(port)
+    assert key_of(port).placement == "rc-2n@mlx5_3:1"
     assert key_of_name("NodeHealth", "main", "mpich") == Key("main", "mpich", "NodeHealth", "", "")
 
 

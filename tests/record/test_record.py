@@ -210,3 +210,14 @@ def test_damage_near_a_session_is_its_problem(tmp_path: Path) -> None:
     with file_of(tmp_path, CASE).open("a") as file:
         file.write("damaged\n")
     assert [each.kind for each in read_session(tmp_path, "s1").problems] == [ProblemKind.DAMAGED]
+
+
+def test_a_port_makes_another_series_and_a_line_without_one_is_read_as_before() -> None:
+    port = dataclasses.replace(CASE, port="gid=fd00:3::/64")
+    assert from_line(to_line(port).encode().rstrip()) == port
+    assert port.placement == "tcp-2n@gid=fd00:3::/64"
+    old = to_line(CASE)
+    assert '"port":' not in old
+    read = from_line(old.encode().rstrip())
+    assert isinstance(read, CaseEntry)
+    assert (read.port, read.placement) == ("", "tcp-2n")

@@ -14,7 +14,7 @@ def matrix(*cases: tuple[str, str, str, str]) -> Matrix:
     for name, environ, placement, partition in cases:
         place = Placement.read(placement)
         column = Column(
-            "S", partition, environ, place.num_nodes, place.transport.name, "", placement
+            "S", partition, environ, place.num_nodes, place.transport.name, "", "", placement
         )
         cells[name, column] = present
     rows = [

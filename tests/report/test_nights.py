@@ -12,7 +12,7 @@ FIRST = np.datetime64("2026-01-01T03:00:00", "s")
 
 def series(values, *, size=8, names=None):
     key = SeriesKey(
-        *("hpc", "main", "openmpi", "Check", "latency", "rc", 2, "", 2, 1, "", "mpi_probe", ""),
+        *("hpc", "main", "openmpi", "Check", "latency", "rc", 2, "", "", 2, 1, "", "mpi_probe", ""),
         *("latency", "p50", size, "us"),
     )
     names = range(len(values)) if names is None else names

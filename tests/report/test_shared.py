@@ -140,3 +140,13 @@ def test_many_cases_without_a_measurement_are_folded(judged):
     assert folded in html
     assert 'id="benchmark-' not in html
     assert "There is no curve in the record." in html
+
+
+def test_the_port_of_the_red_cases_is_named(judged):
+    run = sample.report(*ALL)
+    for number, entry in enumerate(each for each in run["cases"] if each.get("transport") == "tcp"):
+        entry["port"] = f"mlx5_{number % 4}:1"
+    redden(run, port="mlx5_3:1")
+    card, port = judged(run)[1].shared[:2]
+    assert card.startswith("Card mlx5_3:1 of n[1-2]: fails, 3 others of these nodes do not: ")
+    assert port.startswith("Port mlx5_3:1: ")

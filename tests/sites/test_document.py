@@ -15,7 +15,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.fabric.counters import BANDS
 from fabricheck.provenance import SUITE
 from fabricheck.sites.extras import PartitionExtras
-from fabricheck.sites.files import read, site_schema
+from fabricheck.sites.files import features_of, read, site_schema
 
 SITE = """\
 systems:
@@ -71,6 +71,12 @@ EXTRAS = [
         "link_rate: fast",
         f"{PARTITION} > extras > link_rate: expected a number of Gbit/s above 0, found 'fast'",
     ),
+    ("ports: []", "expected a list of ports of a node, each once, found []"),
+    (
+        "ports: [mlx5_0]",
+        "a port such as mlx5_3:1, netdev=ens3, pci=0000:41:00.0 or gid=fd00:3::/64",
+    ),
+    ("ports: ['mlx5_0:1', 'mlx5_0:1']", "expected a list of ports of a node, each once"),
     ("link_rate: 0", "a number of Gbit/s above 0, found 0"),
     ("fabric: myrinet", "infiniband, roce or ethernet, found 'myrinet'"),
     ("node_health: strict", "node_health: expected names and values"),
@@ -277,3 +283,37 @@ def test_every_form_of_an_extra_is_defined() -> None:
     tree = site_schema().schema
     named = set(re.findall(r"#/\$defs/(\w+)", json.dumps(tree)))
     assert named == tree["$defs"].keys()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("ports: ['mlx5_1:1'], ucx_net_devices: {rdma: 'mlx5_0:1'}", "expected ports or ucx_net"),
+        ("ports: ['gid=fd00:3::5/64']", "expected the subnet of a GID"),
+        ("ports: ['gid=fd00::/62', 'mlx5_0:1']", "expected a subnet of a multiple of 4"),
+    ],
+)
+def test_ports_that_make_no_sense_are_refused(
+    written: Callable[[str], Path], given: str, words: str
+) -> None:
+    with refused("FC0102", words):
+        read(
+            written(
+                SITE.replace(
+                    "ucx_net_devices: {rdma: 'mlx5_0:1'}", given.replace("], ", "]\n          ")
+                )
+            )
+        )
+
+
+def test_ports_are_features_and_devices(written: Callable[[str], Path]) -> None:
+    text = SITE.replace("ucx_net_devices: {rdma: 'mlx5_0:1'}", "ports: ['mlx5_0:1', 'mlx5_3:1']")
+    (partition,) = read(written(text))["systems"][0]["partitions"]
+    several = ["port_mlx5_0_1", "port_mlx5_3_1", "several_ports"]
+    assert features_of(partition) == ["rdma", "nodes_2", *several]
+    assert PartitionExtras.of(partition["extras"]).given_ports.names("rdma") == (
+        "mlx5_0:1",
+        "mlx5_3:1",
+    )
+    (one,) = read(written(SITE))["systems"][0]["partitions"]
+    assert features_of(one) == one["features"]

@@ -20,19 +20,19 @@ SITE = PartitionExtras(
 @pytest.mark.parametrize("family", ["openmpi", "mpich", "mvapich"])
 @pytest.mark.parametrize("transport", ON_UCX)
 def test_a_site_names_the_devices_of_ucx(family: str, transport: str) -> None:
-    variables = settings(family, transport, SITE.ports)
+    variables = settings(family, transport, SITE.given_ports)
     device = {"tcp": "eth0", "ipoib": "ib0", "auto": "all", "ud_verbs_sm": "all"}
     device["tcp_cuda"] = device["tcp"]
     if TRANSPORTS[transport].scope is Scope.INTRA_NODE:
         assert "UCX_NET_DEVICES" not in variables
     else:
         assert variables["UCX_NET_DEVICES"] == device.get(transport, "mlx5_0:1")
-    assert ucx_settings(transport, SITE.ports).items() <= variables.items()
+    assert ucx_settings(transport, SITE.given_ports).items() <= variables.items()
 
 
 @pytest.mark.parametrize("transport", ON_UCX)
 def test_address_level_and_partition_are_for_rdma(transport: str) -> None:
-    variables = ucx_settings(transport, SITE.ports)
+    variables = ucx_settings(transport, SITE.given_ports)
     found = {name: variables[name] for name in variables if name.startswith("UCX_IB_")}
     assert found.pop("UCX_IB_GPU_DIRECT_RDMA", "") == "n" * (transport == "rc_cuda_nogdr")
     if TRANSPORTS[transport].counter in (Counter.RDMA, Counter.ANY):
@@ -54,7 +54,7 @@ def test_mvapich2_has_names_of_its_own(transport: str) -> None:
     plain = settings("mvapich2", transport)
     assert not any(name.startswith("UCX") or "HCA" in name or "RoCE" in name for name in plain)
     assert plain.pop("FABRICHECK_DEVICES") == "MV2_IBA_HCA"
-    assert settings("mvapich2", transport, SITE.ports) == {
+    assert settings("mvapich2", transport, SITE.given_ports) == {
         **plain,
         "MV2_IBA_HCA": "mlx5_0",
         "MV2_DEFAULT_PORT": "1",
@@ -74,7 +74,7 @@ def test_mvapich2_takes_several_devices_and_looks_for_all() -> None:
 
 
 def test_mvapich2_needs_no_port_inside_a_node() -> None:
-    inside = settings("mvapich2", "shm", SITE.ports)
+    inside = settings("mvapich2", "shm", SITE.given_ports)
     assert inside == MPIS["mvapich2"].choices["shm"].variables
 
 
@@ -88,13 +88,13 @@ def test_mvapich2_needs_no_port_inside_a_node() -> None:
     ],
 )
 def test_a_fabric_is_roce_where_the_site_says_so(extras: dict[str, object], is_roce: bool) -> None:
-    assert PartitionExtras.of(extras).ports.is_roce is is_roce
-    chosen = settings("mvapich2", "rc", PartitionExtras.of(extras).ports)
+    assert PartitionExtras.of(extras).given_ports.is_roce is is_roce
+    chosen = settings("mvapich2", "rc", PartitionExtras.of(extras).given_ports)
     assert ("MV2_USE_RoCE" in chosen) is is_roce
 
 
 def test_ob1_takes_the_interface_of_the_site() -> None:
-    ports = SITE.ports
+    ports = SITE.given_ports
     assert settings("openmpi", "ob1_tcp", ports)["OMPI_MCA_btl_tcp_if_include"] == "eth0"
     assert settings("openmpi", "ob1_shm", ports) == MPIS["openmpi"].choices["ob1_shm"].variables
     assert not any(name.startswith("UCX") for name in settings("openmpi", "ob1_tcp", ports))
@@ -104,7 +104,7 @@ def test_ob1_takes_the_interface_of_the_site() -> None:
 def test_mvapich2_for_ethernet_takes_the_interface_of_the_site(
     transport: str, interface: str
 ) -> None:
-    variables = settings("mvapich2_nemesis", transport, SITE.ports)
+    variables = settings("mvapich2_nemesis", transport, SITE.given_ports)
     assert variables["MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE"] == interface
     assert not any(name.startswith(("UCX", "MV2")) for name in variables)
 

@@ -31,8 +31,10 @@ def name(scope: Scope, fields: Mapping[str, Value]) -> str:
     if scope is Scope.NODES:
         return f"{fields['system']} {fields['nodes']}"
     place = f"{fields['system']}:{fields['partition']}+{fields['environ']}"
-    transport, nodes, layout = (fields[name] for name in ("transport", "num_nodes", "layout"))
-    placement = written(str(transport), int(nodes or 0), str(layout))
+    # A record of before has no ports.
+    names = ("transport", "layout", "port")
+    transport, layout, port = (str(fields.get(name) or "") for name in names)
+    placement = written(transport, int(fields["num_nodes"] or 0), layout, port)
     words = [place, str(fields["benchmark"]), placement]
     if scope is Scope.SERIES:
         metric, size = str(fields["metric"]), fields["size"]

@@ -14,7 +14,7 @@ from fabricheck.judge.reference import CaseKey
 from fabricheck.judge.reference_file import exists, fields_of, load
 from fabricheck.transports.placement import written
 
-_PLACE = ("transport", "num_nodes", "layout")
+_PLACE = ("transport", "num_nodes", "layout", "port")
 _CASE = ("system", "partition", "environ", "check", "benchmark", *_PLACE)
 _SOFTWARE = ("mpi_version", "ucx_version", "program", "program_version")
 

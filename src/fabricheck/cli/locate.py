@@ -54,7 +54,7 @@ def locate(
     """
     # ReFrame takes a second to import: --help does not pay for it.
     from fabricheck.judge.levels import Level
-    from fabricheck.localise.located import as_json, lines
+    from fabricheck.localise.located import Located, as_json, cards, lines
     from fabricheck.localise.located import locate as judged
     from fabricheck.record.entries import LOCATE
     from fabricheck.reframe_ext.config import system_here
@@ -84,6 +84,12 @@ def locate(
         for case, each in judgements
         for line in (f"{case.system}:{case.partition} {case.title}: {each.level}", *lines(each))
     ]
+    of_nodes: dict[tuple[str, ...], list[tuple[str, Located]]] = {}
+    for case, each in judgements:
+        if case.port:
+            where = case.system, case.partition, case.environ, case.transport
+            of_nodes.setdefault(where, []).append((case.port, each))
+    text += [line for runs in of_nodes.values() if len(runs) > 1 for line in cards(runs)]
     tell(
         text, [{"case": case.title, **as_json(each)} for case, each in judgements], machine=machine
     )

@@ -49,7 +49,7 @@ def read_limits(extras: PartitionExtras) -> Limits:
     own = extras.fabric_health
     return Limits(
         # As UCX takes a device without a port: its first one.
-        devices=tuple(f"{name}:{port or 1}" for name, port in extras.ports.named("rdma")),
+        devices=tuple(f"{name}:{port or 1}" for name, port in extras.given_ports.named("rdma")),
         gid_index=extras.gid_index,
         priority=extras.service_level,
         rate=extras.link_rate,

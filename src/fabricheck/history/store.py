@@ -23,7 +23,7 @@ from fabricheck.record.imports import IMPORTED
 from fabricheck.record.read import Problem, ProblemKind
 
 _COARSE: Final = ("system", "partition", "environ", "check", "benchmark", "time", "repeat")
-_IDENTITY: Final = (*_COARSE, "transport", "num_nodes", "layout", "ranks", "program", "job")
+_IDENTITY: Final = (*_COARSE, "transport", "num_nodes", "layout", "port", "ranks", "program", "job")
 """What no two cases have in common: a case in two files of the record is one."""
 
 _LONGEST: Final = timedelta(days=2)

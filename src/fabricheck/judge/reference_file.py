@@ -18,6 +18,7 @@ from fabricheck.documents import load as load_document
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference import CaseKey
 from fabricheck.measures.registry import CHECKS, REGISTRY
+from fabricheck.transports.placement import parts
 
 _PAGE = "docs/how-to/references.md"
 _HEAD = """\
@@ -47,7 +48,10 @@ class ReferenceRule:
     def is_for(self, fields: Mapping[str, str]) -> bool:
         """Whether a case of these fields is meant; fields that are not there fit."""
         return all(
-            fields[name] == pattern if self.is_exact else re.fullmatch(str(pattern), fields[name])
+            fields[name] == pattern
+            if self.is_exact
+            # What a rule says of a placement holds for each port of several.
+            else re.fullmatch(str(pattern), fields[name].partition("@")[0])
             for name, pattern in self.fits.items()
             if name in fields
         )
@@ -92,6 +96,7 @@ def fields_of(check: str, key: CaseKey) -> dict[str, str]:
         "placement": key.placement,
         "transport": key.transport,
         "nodes": str(key.num_nodes),
+        "port": parts(key.placement)[3],
     }
 
 

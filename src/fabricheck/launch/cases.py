@@ -3,16 +3,16 @@
 import itertools
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.measurement import Measurement
 from fabricheck.measures import registry
 from fabricheck.measures.part import Offer, Part
-from fabricheck.sites.files import offers
+from fabricheck.sites.files import offered_ports, offers
 from fabricheck.transports.placement import Placement, placements
-from fabricheck.transports.table import Memory
+from fabricheck.transports.table import Memory, find
 
 _NODES = re.compile(r"nodes_(?P<count>[1-9]\d*)", re.ASCII)
 
@@ -90,6 +90,7 @@ class Case:
         """The name and the fields of the placement, and the number of a block."""
         place = self.placement
         more = f" %layout={place.layout}" * bool(place.layout)
+        more += f" %port={place.port}" * bool(place.port)
         more += f" %block={self.number}" * bool(self.number)
         return f"{self} %transport={place.transport.name} %num_nodes={place.num_nodes}{more}"
 
@@ -97,6 +98,16 @@ class Case:
 def cases(benchmarks: Iterable[str], placements: Iterable[str]) -> list[Case]:
     """Each benchmark on each placement."""
     return [Case(*each) for each in itertools.product(benchmarks, list(placements))]
+
+
+def cases_of_ports(benchmarks: Iterable[str], transport: str) -> list[Case]:
+    """Each benchmark over each port of the sites that name several, between two nodes."""
+    place = Placement(find(transport), 2)
+    return [
+        Case(benchmark, replace(place, port=port))
+        for benchmark in benchmarks
+        for port in offered_ports()
+    ]
 
 
 class Places(Protocol):

@@ -23,6 +23,7 @@ from fabricheck.transports.table import Transport
 from fabricheck.transports.witness import (
     Witness,
     by_host,
+    read_lacking,
     read_ucx_complaints,
     read_ucx_logs,
     read_witnesses,
@@ -77,6 +78,7 @@ class Expectation:
         exchanged: the same in bytes and calls, for a program whose sizes are not bytes.
         says: what the library that carries the data said, where that is not the MPI.
         offload: for collectives: what must serve them, empty for what the MPI chooses.
+        rails: ports that each node is given, for a site that names several.
     """
 
     benchmark: str
@@ -95,6 +97,7 @@ class Expectation:
     exchanged: Callable[[Curve], Load | None] = lambda _: None
     says: Callable[[], TransportReport] | None = None
     offload: str | None = None
+    rails: int = 0
 
 
 def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) -> Evidence:
@@ -258,7 +261,10 @@ def _last_words(errors: str, scheduler: Scheduler) -> str:
 
 
 def rank_faults(directory: Path, errors: str, expected: Expectation) -> Iterator[str]:
-    """Which ranks failed, never ended or never began."""
+    """Which ranks failed, never ended or never began; a node without its port is why they do."""
+    if lacking := read_lacking(directory):
+        yield from lacking
+        return
     unfinished = ", ".join(map(str, unfinished_ranks(directory)))
     why = left_out(expected.choice, directory) if expected.choice else ""
     last_words = f"{why}; last words: {_last_words(errors, expected.scheduler)}"
@@ -303,8 +309,15 @@ def _wrong_world(expected: Expectation, found: str) -> str:
 
 
 def host_objections(witnesses: Sequence[Witness], expected: Expectation) -> Iterator[str]:
-    """Whether the ranks ran elsewhere than they should have."""
+    """Whether the ranks ran elsewhere than they should have, or on other ports."""
     hosts = tuple(by_host(witnesses))
+    for host, (first, *_) in by_host(witnesses).items():
+        if len(first.rails) != expected.rails:
+            yield (
+                f"expected {expected.rails} ports on {host}, found {len(first.rails)} "
+                f"({', '.join(first.rails.values()) or 'none'}): FABRICHECK_RAILS did not reach "
+                "the ranks there, so nothing says which card they used"
+            )
     if len(hosts) != expected.num_nodes:
         yield (
             f"expected ranks on {expected.num_nodes} host(s), found {len(hosts)} "

@@ -24,7 +24,7 @@ from fabricheck.provenance import folders
 from fabricheck.schedulers.protocol import Launcher
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.table import Counter, Scope, Transport
-from fabricheck.transports.witness import Witness, by_host, read_witnesses
+from fabricheck.transports.witness import Witness, by_host, read_rails, read_witnesses
 from fabricheck.units import share
 
 _LEAST_AGAIN: Final = 20
@@ -143,6 +143,21 @@ def judge_fabric(directory: Path, limits: Limits) -> list[Finding]:
         return judge_job(read_nodes(directory), limits)
     except FabricheckError as error:
         return [Finding(Level.CRITICAL, "fabric health", "", "", "was not judged", str(error))]
+
+
+def of_rails(findings: Iterable[Finding], directory: Path) -> list[Finding]:
+    """Those that are of the ports which a job used, or of no port; each node told which it has.
+
+    Args:
+        findings: what was wrong with ports.
+        directory: where the job's ranks have left their witnesses.
+    """
+    used = read_rails(directory)
+    return [
+        each
+        for each in findings
+        if not each.port or not used.get(each.host) or each.port in used[each.host].values()
+    ]
 
 
 def judge_segments(directory: Path, benchmark: str) -> list[Finding]:

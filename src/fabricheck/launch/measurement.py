@@ -56,6 +56,8 @@ class Setting:
         build: the programs of the environment; ``None`` where nothing is built.
         variables: names of the environment variables that the case has already.
         chosen: values of the variables that the check leaves to the command line.
+        ports: of the nodes, where the site names several.
+        night: number of the night that it is a case of; ``None`` where it is of none.
         stage: directory of the job.
         stdout: file of its output there.
         stderr: file of its errors.
@@ -72,6 +74,8 @@ class Setting:
     build: Build | None = None
     variables: Collection[str] = ()
     chosen: Mapping[str, Any] = field(default_factory=dict)
+    ports: tuple[str, ...] = ()
+    night: int | None = None
     stage: Path = Path()
     stdout: str = ""
     stderr: str = ""

@@ -58,7 +58,7 @@ def start(
         more: environment variables of the program.
     """
     transport = placement.transport.name
-    variables = {**settings(setting.mpi, transport, setting.extras.ports), **more}
+    variables = {**settings(setting.mpi, transport, setting.extras.given_ports), **more}
     if placement.full:
         variables = inside_nodes_too(variables)
     if setting.extras.pin:
@@ -137,11 +137,12 @@ def examine(
             scheduler=scheduler_of(setting.scheduler),
             choice=chosen,
             offers=setting.features,
-            interfaces=interfaces(path or transport, setting.extras.ports),
+            interfaces=interfaces(path or transport, setting.extras.given_ports),
             result=result,
             exchanges=exchanges,
             exchanged=exchanged,
             says=says,
+            rails=len(setting.extras.ports),
             offload=setting.extras.offload if _is_collective(measurement) else None,
         ),
     )

@@ -17,8 +17,10 @@ from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Set
 from fabricheck.measures.benchmark import ProgramBenchmark
 from fabricheck.measures.budget import thin
 from fabricheck.measures.curve import Curve
+from fabricheck.measures.metrics import Metric
 from fabricheck.measures.registry import REGISTRY
 from fabricheck.schedulers import launcher_of, scheduler_of
+from fabricheck.sites.files import SEVERAL, offered_ports
 from fabricheck.transports.pair import (
     PAIR_WRAPPER,
     SERVER_OUTPUTS,
@@ -29,10 +31,19 @@ from fabricheck.transports.pair import (
 )
 from fabricheck.transports.placement import Placement
 from fabricheck.transports.proof import Proof
-from fabricheck.transports.table import Scope, find
-from fabricheck.transports.witness import Witness, by_host, read_ucx_logs, read_witnesses
+from fabricheck.transports.settings import rail_variables
+from fabricheck.transports.table import RDMA, Scope, find
+from fabricheck.transports.witness import (
+    Witness,
+    by_host,
+    read_lacking,
+    read_ucx_logs,
+    read_witnesses,
+)
 
 _RANKS = 2
+_PING = 8
+"""Bytes of the latency that stands for a port in a night; of bandwidths the largest size does."""
 
 
 def cases(family: str) -> list[Case]:
@@ -45,12 +56,27 @@ def cases(family: str) -> list[Case]:
     ]
 
 
+def cases_of_ports(family: str) -> list[Case]:
+    """The same, and over RDMA each of them with each port of the sites that name several."""
+    return [
+        Case(case.benchmark, replace(case.placement, port=port))
+        for case in cases(family)
+        for port in ("", *(offered_ports() if case.placement.transport.port == RDMA else ()))
+    ]
+
+
 class Pair(Measurement):
     """A server and its client: rank 0 and rank 1, on two nodes or, inside a node, both on it."""
 
+    of_each_port = False
+    """Whether each port of several is measured by itself (``cases_of_ports``)."""
+
     def __init__(self, case: Case, benchmark: ProgramBenchmark, layer: str) -> None:
-        offered = " ".join(f"+{each}" for each in (*case.placement.features, *benchmark.needs))
-        super().__init__(benchmark, case.placement, [f"+{layer}"], [offered])
+        place = case.placement
+        offered = " ".join(f"+{each}" for each in (*place.features, *benchmark.needs))
+        if self.of_each_port and place.transport.port == RDMA and not place.port:
+            offered += f" -{SEVERAL}"
+        super().__init__(benchmark, place, [f"+{layer}"], [offered])
 
     def ranks(self, setting: Setting) -> Ranks:
         """Two ranks, on the nodes of the placement."""
@@ -58,8 +84,18 @@ class Pair(Measurement):
         return Ranks(_RANKS, _RANKS // self.placement.num_nodes)
 
     def sizes(self, setting: Setting) -> tuple[int, ...]:
-        """The sizes in bytes; a sparse sweep leaves sizes out."""
-        return thin(super().sizes(setting), setting.extras.size_step)
+        """The sizes in bytes; a sparse sweep leaves sizes out, a night does for most ports."""
+        return self.of_tonight(thin(super().sizes(setting), setting.extras.size_step), setting)
+
+    def of_tonight(self, sizes: tuple[int, ...], setting: Setting) -> tuple[int, ...]:
+        """The sizes of a night: all of the port whose turn it is, one of each other port."""
+        ports, port = setting.ports, self.placement.port
+        if setting.night is None or port not in ports or not sizes:
+            return sizes
+        if ports.index(port) == setting.night % len(ports):
+            return sizes
+        is_latency = self.benchmark.metrics[0] is Metric.LATENCY
+        return (_PING if is_latency and _PING in sizes else sizes[0] if is_latency else sizes[-1],)
 
 
 def start(
@@ -81,11 +117,13 @@ def start(
         more: environment variables, without ``FABRICHECK_PAIR_`` and in small letters.
     """
     pin = {"FABRICHECK_PIN": setting.extras.pin} if setting.extras.pin else {}
+    rails = rail_variables(setting.extras.given_ports)
     return Job(
         words=[str(PAIR_WRAPPER), *arguments(command, common, runs)],
         variables={
             **{f"FABRICHECK_PAIR_{name.upper()}": str(value) for name, value in more.items()},
             **pin,
+            **rails,
         },
         launcher_options=launcher_of(setting.launcher).without_mpi,
     )
@@ -120,6 +158,7 @@ def examine(
         bound="bound_ranks" in setting.features,
         quiet="quiet_interfaces" in setting.features,
         scheduler=scheduler_of(setting.scheduler),
+        rails=len(setting.extras.ports),
     )
     if faults := _faults(expected, setting, errors, explain):
         return Evidence(hosts=hosts_seen(directory), objections=faults)
@@ -151,6 +190,8 @@ def _faults(
 ) -> tuple[str, ...]:
     """Why the job did not end well, the cause before what followed from it."""
     if faults := tuple(scheduler_faults(setting.stage, errors, expected)):
+        return faults
+    if faults := read_lacking(setting.stage):
         return faults
     if not (faults := read_faults(errors) or tuple(rank_faults(setting.stage, errors, expected))):
         return ()

@@ -3,14 +3,18 @@
 from collections.abc import Mapping
 
 from fabricheck.sites.extras import PartitionExtras
+from fabricheck.transports.rails import GIVEN
 
 
 def ports(extras: PartitionExtras) -> tuple[tuple[str, str], ...]:
     """Device and port number of each RDMA port of a node, the first of them first.
 
-    One pair of empty strings where each node has its own.
+    One pair of empty strings where each node has its own; words for ``rank.sh`` where each finds
+    those that the site means.
     """
-    return extras.ports.named("rdma") or (("", ""),)
+    numbers = range(1, len(extras.ports) + 1)
+    found = tuple((f"{GIVEN}device{n}{GIVEN}", f"{GIVEN}port{n}{GIVEN}") for n in numbers)
+    return extras.given_ports.named("rdma") or found or (("", ""),)
 
 
 def wrong_mtu(extras: PartitionExtras, used: int) -> str:

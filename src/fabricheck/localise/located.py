@@ -169,6 +169,25 @@ def lines(located: Located) -> list[str]:
     return told
 
 
+def cards(found: Sequence[tuple[str, Located]]) -> list[str]:
+    """For each accused node whether it is a card of several, or the node.
+
+    Args:
+        found: the runs over one port each of the same nodes, with the port.
+    """
+    bad: dict[str, list[str]] = {}
+    for port, located in found:
+        for node in located.bad:
+            bad.setdefault(node, []).append(port)
+    told = []
+    for node, ports in sorted(bad.items()):
+        others = len(found) - len(ports)
+        good = f"its {others} other{'s are' if others > 1 else ' is'} not accused"
+        named = f"card{'s' if len(ports) > 1 else ''} {', '.join(ports)}; {good}"
+        told.append(f"{node}: {named if others else f'all {len(ports)} cards: the node itself'}")
+    return _few(told, "nodes with accused cards")
+
+
 def as_json(located: Located) -> dict[str, Any]:
     """The same as data; ``slower`` is a ratio to the normal pair, such as 0.1 for 10 % slower."""
     verdict = located.verdict

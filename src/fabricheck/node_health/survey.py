@@ -60,8 +60,8 @@ def read_expectations(features: Collection[str], extras: PartitionExtras) -> Exp
     """The expectations of a partition with these features and extras of a site file."""
     return Expectations(
         rdma="rdma" in features,
-        rdma_ports=extras.ports.names("rdma"),
-        interfaces=extras.ports.names("tcp"),
+        rdma_ports=extras.given_ports.names("rdma"),
+        interfaces=extras.given_ports.names("tcp"),
         health=extras.node_health,
         manifest=_manifest(extras.node_health.manifest),
     )

@@ -131,6 +131,7 @@ def key_of(case: CheckCase) -> Key:
 def words_of(case: CheckCase) -> Words:
     """What a case is called by in a site file's section ``night``."""
     words = {case.check, case.benchmark, case.placement, case.partition, case.environ, *case.tags}
+    words |= {*case.placement.split("@")}
     if case.benchmark in REGISTRY:
         entry = REGISTRY[case.benchmark]
         words |= {str(entry.metrics[0]), FAMILIES[entry.family].layer}

@@ -20,7 +20,7 @@ from fabricheck.planning.plan import Plan
 from fabricheck.provenance import folders
 from fabricheck.reframe_ext.config import lacking_environments
 from fabricheck.reframe_ext.matrix import CheckCase
-from fabricheck.sites.extras import EnvironmentExtras
+from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.sites.files import nearest, read
 from fabricheck.transports.families import families
 from fabricheck.transports.placement import parts, written
@@ -228,11 +228,14 @@ class _Known:
             for feature in partition.get("features", ())
             if re.fullmatch(r"nodes_\d+", feature)
         }
+        extras = [PartitionExtras.of(partition.get("extras")) for partition in partitions]
+        ports = dict.fromkeys(port for each in extras for port in each.ports)
         self._system = system
         self._partitions = [each["name"] for each in partitions]
         self._environs = [each["name"] for each in site["environments"]]
         self._placements = [
-            written(*each) for each in itertools.product(TRANSPORTS, sorted(counts), ("", "full"))
+            written(*each)
+            for each in itertools.product(TRANSPORTS, sorted(counts), ("", "full"), ("", *ports))
         ]
 
     def case(self, rule: ReferenceRule) -> tuple[str, CaseKey]:

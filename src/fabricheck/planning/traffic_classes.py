@@ -39,7 +39,7 @@ def differences(
                 chosen, who = _class(case, extras, mpis.get(case.environ, ""))
                 found.setdefault(chosen, set()).add(who)
         found.pop("", None)
-        if extras.ports.is_roce and len(found) > 1:
+        if extras.given_ports.is_roce and len(found) > 1:
             words = "; ".join(f"{', '.join(sorted(who))} in {at}" for at, who in found.items())
             yield (
                 f"partition {partition['name']}: cases travel in several traffic classes ({words}),"

@@ -13,7 +13,7 @@ from fabricheck.transports.placement import written
 
 _LAST: Final = 7
 """Of each case so many of the last measurements count."""
-_FIELD: Final = re.compile(r"%(benchmark|transport|num_nodes|layout)=(\S+)")
+_FIELD: Final = re.compile(r"%(benchmark|transport|num_nodes|layout|port)=(\S+)")
 
 
 class Key(NamedTuple):
@@ -58,15 +58,14 @@ class CostEstimate:
 
 def key_of(case: CaseEntry) -> Key:
     """The key of a recorded case."""
-    place = written(case.transport, case.num_nodes, case.layout)
-    return Key(case.partition, case.environ, case.check, case.benchmark, place)
+    return Key(case.partition, case.environ, case.check, case.benchmark, case.placement)
 
 
 def key_of_name(name: str, partition: str, environ: str) -> Key:
     """The key of a case as ReFrame shows it while it runs."""
     fields = dict(_FIELD.findall(name))
     count, layout = int(fields.get("num_nodes", 0)), fields.get("layout", "")
-    place = written(fields.get("transport", ""), count, layout)
+    place = written(fields.get("transport", ""), count, layout, fields.get("port", ""))
     return Key(partition, environ, name.split(maxsplit=1)[0], fields.get("benchmark", ""), place)
 
 

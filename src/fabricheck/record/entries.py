@@ -97,6 +97,7 @@ class Setup:
         transport: name in the table of transports; empty where there is none.
         num_nodes: number of distinct hosts.
         layout: ``full`` with a rank on every core of the nodes.
+        port: the one RDMA port of each node that it used, as the site names it; empty for all.
         ranks: number of processes that measured together; 0 where nobody knows.
         ranks_per_node: likewise of one node.
         binding: how ranks were pinned, where the site says something special.
@@ -112,6 +113,7 @@ class Setup:
     transport: str = ""
     num_nodes: Count = 0
     layout: str = ""
+    port: str = ""
     ranks: Count = 0
     ranks_per_node: Count = 0
     binding: str = ""
@@ -121,7 +123,7 @@ class Setup:
     @property
     def placement(self) -> str:
         """Transport and nodes as the references name them; empty where there is none."""
-        return written(self.transport, self.num_nodes, self.layout)
+        return written(self.transport, self.num_nodes, self.layout, self.port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """The case of a benchmark in ReFrame: it has a placement, a launcher, a reader, proof and judge."""
 
+import os
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -23,19 +24,22 @@ from fabricheck.judge.physics import Links, impossible
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.cases import Case, cases, cases_of, measurement_of
-from fabricheck.launch.judging import find_links, find_verdict
+from fabricheck.launch.judging import find_links, find_verdict, of_sizes
 from fabricheck.launch.measurement import Evidence, Setting
 from fabricheck.launch.varied import questions, taken
+from fabricheck.measures.benchmark import ProgramBenchmark
 from fabricheck.measures.curve import Curve, Variable
 from fabricheck.measures.registry import REGISTRY
 from fabricheck.nodes.names import fold
 from fabricheck.reframe_ext.build import BenchBuild
-from fabricheck.reframe_ext.judged import Judged, Values
+from fabricheck.reframe_ext.judged import NIGHT, Judged, Values
 from fabricheck.reframe_ext.reframe import offered
 from fabricheck.reframe_ext.rota import asked_of, leaves_of, misplaced
 from fabricheck.reframe_ext.varied import variables_of
 from fabricheck.schedulers import scheduler_of
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
+from fabricheck.sites.files import first_ports
+from fabricheck.transports.table import RDMA
 from fabricheck.transports.witness import RANK_WRAPPER
 
 _TOLD = "told.out"
@@ -100,13 +104,16 @@ class BenchmarkCase(Judged):
         self._curve: Curve | None = None
         self._remarks: tuple[str, ...] = ()
         place, entry = self._measured.placement, self._measured.benchmark
-        self.placement = str(place)
+        self.placement, self.port = str(place), place.port
         self.transport, self.num_nodes = place.transport.name, place.num_nodes
         self.valid_systems = self._measured.systems
         self.valid_prog_environs = self._measured.environs
         self.tags = {*entry.runs_on(place.transport.name), entry.family}
-        if place.full or place.transport.base in self.acceptance_only:
+        alone = bool(place.port) and not isinstance(entry, ProgramBenchmark)
+        if alone or place.full or place.transport.base in self.acceptance_only:
             self.tags -= {"smoke", "nightly"}
+        if place.port not in ("", *first_ports()):
+            self.tags -= {"smoke"}
 
     @run_after("setup")
     def vary(self) -> None:
@@ -201,9 +208,12 @@ class BenchmarkCase(Judged):
         self, references: Mapping[Variable, Reference], tolerance: Tolerance | None
     ) -> Verdict:
         """The verdict on the whole curve, on how the program ended, and what the folder adds."""
+        setting = self._setting()
+        if self.port and setting.night is not None:
+            references = of_sizes(references, self._measured.sizes(setting))
         verdict, physics = find_verdict(
             self.trusted_curve(),
-            self._setting(),
+            setting,
             self._find_links(),
             (references, tolerance),
             self._remarks,
@@ -228,12 +238,17 @@ class BenchmarkCase(Judged):
 
     def _setting(self) -> Setting:
         partition = self.current_partition
+        extras = PartitionExtras.of(partition.extras)
+        over_ports = self._measured.placement.transport.port == RDMA
         environment = EnvironmentExtras.of(self.current_environ.extras)
         # Before a run, when the matrix is planned, ReFrame has not put the build in its place yet.
         build = getattr(self, "build", None)
         return Setting(
             partition=partition.fullname,
-            extras=PartitionExtras.of(partition.extras),
+            # Over sockets and inside a node no case has to do with them.
+            extras=extras.only(self.port) if over_ports else replace(extras, ports=()),
+            ports=extras.ports,
+            night=int(os.environ.get(NIGHT) or 0) or None,
             features=partition.features,
             scheduler=partition.scheduler.registered_name,
             launcher=partition.launcher_type.registered_name,

@@ -25,7 +25,7 @@ from fabricheck.reframe_ext.reframe import log_files
 from fabricheck.reframe_ext.rota import has_groups, leaves_of
 from fabricheck.reframe_ext.varied import in_one_allocation, record_of
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
-from fabricheck.sites.files import Sites, read_sites
+from fabricheck.sites.files import Sites, features_of, read_sites
 from fabricheck.sites.wheels import wheel_prefix
 from fabricheck.transports.families import MPIS
 from fabricheck.transports.placement import SWITCH_GROUPS
@@ -280,7 +280,7 @@ def _running_systems(site: dict[str, Any], suite: Path) -> list[dict[str, Any]]:
             {
                 **each,
                 "environs": [name for name in each["environs"] if name not in lacking],
-                "features": [*each.get("features", []), *_groups(each)],
+                "features": [*features_of(each), *_groups(each)],
             }
             for each in map(in_one_allocation, system["partitions"])
             if running is None or each["name"] in running.split()

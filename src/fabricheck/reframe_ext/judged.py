@@ -36,6 +36,7 @@ from fabricheck.launch.judging import (
     judge_segments,
     look_again,
     may_use_ports,
+    of_rails,
 )
 from fabricheck.launch.times import LOOK, times
 from fabricheck.measures.curve import Variable
@@ -54,6 +55,9 @@ from fabricheck.transports.witness import RANK_WRAPPER
 CHOSEN: Final = "FABRICHECK_CHOSEN"
 """Environment variable with the file of the cases of a night within a budget; without one, or if
 it is empty, all run."""
+
+NIGHT: Final = "FABRICHECK_NIGHT"
+"""Environment variable with the number of the night that a run is; empty for other runs."""
 
 Values = Mapping[Variable, tuple[float | None, str]]
 
@@ -90,7 +94,8 @@ class FabricHealth(rfm.RegressionTestPlugin):
         """What was wrong with the ports below this case; nothing for one that used none."""
         if self.is_dry_run() or not self.uses_ports():
             return []
-        return judge_fabric(Path(self.stagedir), self.fabric_limits)
+        found = judge_fabric(Path(self.stagedir), self.fabric_limits)
+        return of_rails(found, Path(self.stagedir)) if self.port else found
 
     def lost_segments(self) -> list[Finding]:
         """What the sockets of the job's nodes had to send again, for a transport over them."""
@@ -121,7 +126,8 @@ class FabricHealth(rfm.RegressionTestPlugin):
     @property
     def fabric_limits(self) -> Limits:
         """What the partition expects of its fabric."""
-        return read_limits(PartitionExtras.of(self.current_partition.extras))
+        extras = PartitionExtras.of(self.current_partition.extras)
+        return read_limits(extras.only(self.port))
 
 
 class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
@@ -135,6 +141,7 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
     """
 
     transport = variable(str, value="", loggable=True)
+    port = ""
     num_nodes = variable(int, value=0, loggable=True)
     level = variable(str, value="", loggable=True)
     findings = variable(list, value=[], loggable=True)
@@ -275,6 +282,7 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
         return {
             "benchmark": self.benchmark_name,
             "layout": parts(self.placement)[2] if self.placement else "",
+            "port": self.port,
             "nodes": self.node_list,
             **self.seconds,
             **{name: getattr(self, name) for name in names},

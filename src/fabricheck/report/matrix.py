@@ -33,13 +33,14 @@ class Column:
     num_nodes: int
     transport: str
     layout: str
+    port: str
     placement: str
 
     @property
     def placement_words(self) -> str:
         """``tcp 2 nodes`` for ``tcp-2n``, with all their cores ``tcp 2 nodes full``."""
         nodes = f"{self.num_nodes} node{'s' if self.num_nodes != 1 else ''}"
-        return " ".join(filter(None, (self.transport, nodes, self.layout)))
+        return " ".join(filter(None, (self.transport, nodes, self.layout, self.port)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,8 @@ def build_matrix(run: ReportedRun) -> Matrix:
             others.append(case)
             continue
         where = (case.system, case.partition, case.environ)
-        column = Column(*where, case.num_nodes, case.transport, case.layout, case.placement)
+        how = (case.transport, case.layout, case.port, case.placement)
+        column = Column(*where, case.num_nodes, *how)
         cells.setdefault((benchmark.name, column), []).append(case)
     found = {name for name, _ in cells}
     columns = sorted({column for _, column in cells})

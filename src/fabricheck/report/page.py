@@ -9,6 +9,7 @@ from markupsafe import Markup
 from fabricheck.localise.nodes import words as node_words
 from fabricheck.nodes.names import fold
 from fabricheck.report import charts, explorer, past, sections
+from fabricheck.report.cards import card_tables
 from fabricheck.report.curves import groups
 from fabricheck.report.files import write_whole
 from fabricheck.report.history_view import HistoryView
@@ -101,6 +102,7 @@ def render(
         curves=curves,
         phase_figures=phases,
         place_views=places,
+        card_tables=card_tables(run),
         node_cases=[case for case in run.cases if case.prerequisites],
         time_line=timeline(run),
         not_measured=sections.not_measured(run),

@@ -26,10 +26,10 @@ _GOOD: Final = (Status.GOOD, Status.WARNING)
 def shared(run: ReportedRun) -> tuple[str, ...]:
     """Sentences that say what red cases share; none where fewer than three are red.
 
-    Facts are a node, a transport, an environment, a layer, a partition, an environment over a
-    transport, and a transport on a number of nodes; a node only where another case of the placement
-    did without it. Told is the fact with the largest harmonic mean
-    of precision (how many cases with it are red) and recall (how many red cases have it), then the
+    Facts are a node, a transport, an environment, a layer, a partition, a port of several, an
+    environment over a transport, and a transport on a number of nodes; a node only where another
+    case of the placement did without it. Told is the fact with the largest harmonic mean of
+    precision (how many cases with it are red) and recall (how many red cases have it), then the
     best for the red cases that it leaves, and so on.
     """
     red = {number for number, case in enumerate(run.cases) if case.status in _RED}
@@ -80,6 +80,8 @@ def _facts(case: ReportedCase, telling: set[str]) -> Iterator[str]:
     if benchmark and (layer := FAMILIES[benchmark.family].layer):
         yield f"layer {layer}"
     yield f"partition {case.system}:{case.partition}"
+    if case.port:
+        yield f"port {case.port}"
     if case.transport:
         yield f"environment {case.environ} over {case.transport}"
         nodes = f"{case.num_nodes} nodes" if case.num_nodes > 1 else "one node"

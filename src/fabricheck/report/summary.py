@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from fabricheck.report.cards import card_tables
 from fabricheck.report.layer_comparison import clause, distance
 from fabricheck.report.run import NOT_PERFORMANCE, ReportedCase, ReportedRun
 from fabricheck.report.shared import shared
@@ -65,7 +66,9 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Verdict on a run; ``shared`` are sentences on what its red cases have in common."""
+    """Verdict on a run; ``shared`` are sentences on cards unlike their peers, and on
+    what its red cases have in common.
+    """
 
     verdict: Status
     counts: Mapping[Status, int]
@@ -97,7 +100,7 @@ def summarise(run: ReportedRun) -> Summary:
         counts={s: counts[s] for s in order if s in ALWAYS_COUNTED or counts[s]},
         problems=tuple(problems),
         passed=bool(judged) and verdict.passes,
-        shared=shared(run),
+        shared=(*(line for each in card_tables(run) for line in each.accused), *shared(run)),
     )
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from fabricheck.nodes.names import fold
 from fabricheck.record.entries import Sample
+from fabricheck.report.cards import card_tables
 from fabricheck.report.matrix import BenchmarkRow, Column, Matrix, build_matrix, key_figures
 from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
@@ -118,6 +119,9 @@ def _show_matrix(run: ReportedRun, console: Console) -> None:
             console.print()
             console.print(_head(matrix, columns, layout), no_wrap=True)
             console.print(_table(matrix, columns, layout, console))
+    for each in card_tables(run):
+        cells = (f"{port} {cell.words} ({cell.status})" for port, cell in each.cells.items())
+        console.print(f"\ncards of {fold(each.nodes)}: {'; '.join(cells)}", soft_wrap=True)
     for case in matrix.others:
         console.print(_other(case, console))
     console.print()

@@ -58,7 +58,7 @@ class RunSelection:
         """Whether a case is of this part, whatever its tags; one that a partition as a whole lacks
         something for has no environment.
         """
-        transport, num_nodes, _ = parts(placement) if placement else ("", 0, "")
+        transport, num_nodes = parts(placement)[:2] if placement else ("", 0)
         asked: list[tuple[Sequence[object], object]] = [
             (self.benchmarks, benchmark),
             (environment and self.environments, environment),

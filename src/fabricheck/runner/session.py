@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 from urllib.parse import quote
@@ -19,7 +20,7 @@ from fabricheck.record.sessions import last
 from fabricheck.reframe_ext import command as reframe
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN
 from fabricheck.reframe_ext.cmake_build import WANTED
-from fabricheck.reframe_ext.judged import CHOSEN
+from fabricheck.reframe_ext.judged import CHOSEN, NIGHT
 from fabricheck.reframe_ext.rota import ROTA
 from fabricheck.reframe_ext.varied import SWEEP
 from fabricheck.report.files import write_whole
@@ -71,6 +72,7 @@ def run(
     )
     session, perflogs = name_of_session(), home(suite) / "perflogs"
     own = {WANTED: ":".join(selection.programs()), SESSION: session, SWEEP: str(sweep or "")}
+    own[NIGHT] = str(datetime.now(UTC).toordinal()) if "--mode=nightly" in options else ""
     if sweep:
         perflogs = sweep.parent / "perflogs"
     else:

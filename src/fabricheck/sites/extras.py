@@ -6,7 +6,7 @@ tables of docs/reference/sites.md: a meaning, and ``Default:`` where the value n
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import Any, Self, get_args
 
 import msgspec
@@ -137,6 +137,9 @@ class PartitionExtras(Section):
         ucx_net_devices: `UCX_NET_DEVICES` for `tcp`, for `ipoib` (needed where that is offered) and
             for `rdma` (all RDMA transports). Without it UCX takes every device, and two interfaces
             share the data. Default: none
+        ports: the RDMA ports of each node where it has several, in place of `ucx_net_devices.rdma`:
+            each is measured by itself, MPI takes all and each alone
+            ([below](#several-cards)). Default: none is told from another
         fabric: `infiniband`, `roce` or `ethernet`: what joins the nodes; the headers of its packets
             bound what a value can be
             ([references.md](../how-to/references.md#what-a-link-allows)).
@@ -209,6 +212,7 @@ class PartitionExtras(Section):
     """
 
     ucx_net_devices: Mapping[str, str] = _key("devices", dict)
+    ports: tuple[str, ...] = _key("ports", ())
     fabric: str = _key("fabric", "")
     least_latency: float = _key("positive", 0.3)
     service_level: int | None = _key("service_level")
@@ -238,11 +242,18 @@ class PartitionExtras(Section):
     pin: str = _key("pin", "")
     node_health: NodeHealthExtra = field(default_factory=NodeHealthExtra)
 
+    def only(self, port: str) -> Self:
+        """What holds where one port of several is used; all of it without one."""
+        return replace(self, ports=(port,)) if port else self
+
     @property
-    def ports(self) -> Ports:
+    def given_ports(self) -> Ports:
         """The ports that it gives to the suite; a ``gid_index`` without a ``fabric`` says RoCE."""
+        named = not any("=" in port for port in self.ports)
+        rdma = {"rdma": ",".join(self.ports)} if self.ports and named else {}
         return Ports(
-            devices=self.ucx_net_devices,
+            devices={**self.ucx_net_devices, **rdma},
+            rails=self.ports,
             is_roce=self.fabric == "roce" or (not self.fabric and self.gid_index is not None),
             gid_index=self.gid_index,
             service_level=self.service_level,

@@ -5,13 +5,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fabricheck.documents import Document, load, schema
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, folders
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.transports.placement import SWITCH_GROUPS
+from fabricheck.transports.rails import feature, sought
+from fabricheck.transports.table import RDMA
 
 PAGE = "docs/reference/sites.md"
 
@@ -33,6 +35,7 @@ def read(path: Path) -> dict[str, Any]:
     for keys, what in _twice(site):
         raise document.error(keys, f"expected {what} of one name once in a file: rename one")
     _check_environments(document)
+    _check_ports(document)
     return site
 
 
@@ -67,6 +70,21 @@ def _twice(site: dict[str, Any]) -> Iterator[tuple[Sequence[str | int], str]]:
 def _repeated(named: Sequence[Mapping[str, Any]]) -> list[int]:
     names = [each["name"] for each in named]
     return [number for number, name in enumerate(names) if name in names[:number]]
+
+
+def _check_ports(document: Document) -> None:
+    for number, system in enumerate(document.value["systems"]):
+        for place, partition in enumerate(system["partitions"]):
+            keys: list[str | int] = ["systems", number, "partitions", place, "extras", "ports"]
+            extras = PartitionExtras.of(partition.get("extras"))
+            if extras.ports and RDMA in extras.ucx_net_devices:
+                raise document.error(
+                    keys, "expected ports or ucx_net_devices.rdma, found both: remove one"
+                )
+            try:
+                list(map(sought, extras.ports))
+            except FabricheckError as error:
+                raise document.error(keys, str(error)) from None
 
 
 def _check_environments(document: Document) -> None:
@@ -173,10 +191,42 @@ def offers(suite: Path = SUITE) -> tuple[frozenset[str], ...]:
 
     """
     # Whether a topology has switch groups is seen where the system at hand is configured.
-    found = (
-        frozenset([*each.get("features", ()), SWITCH_GROUPS]) for _, each in _partitions(suite)
-    )
+    found = (frozenset([*features_of(each), SWITCH_GROUPS]) for _, each in _partitions(suite))
     return tuple(dict.fromkeys(found))
+
+
+SEVERAL: Final = "several_ports"
+"""The feature of a partition that names the ports of its nodes one by one."""
+
+
+def features_of(partition: Mapping[str, Any]) -> list[str]:
+    """What a partition of a site file offers; its ports stand there as extras."""
+    ports = _ports_of(partition)
+    return [*partition.get("features", ()), *map(feature, ports), *([SEVERAL] if ports else [])]
+
+
+@functools.cache
+def offered_ports(suite: Path = SUITE) -> tuple[str, ...]:
+    """The ports of every partition of each site that names them one by one, each once.
+
+    Args:
+        suite: root of the suite.
+    """
+    return tuple(dict.fromkeys(port for _, each in _partitions(suite) for port in _ports_of(each)))
+
+
+@functools.cache
+def first_ports(suite: Path = SUITE) -> frozenset[str]:
+    """The first port of each partition that names several, the one of the smoke run.
+
+    Args:
+        suite: root of the suite.
+    """
+    return frozenset(ports[0] for _, each in _partitions(suite) if (ports := _ports_of(each)))
+
+
+def _ports_of(partition: Mapping[str, Any]) -> Sequence[str]:
+    return PartitionExtras.of(partition.get("extras")).ports
 
 
 def extras_of(partition: str, suite: Path = SUITE) -> PartitionExtras:

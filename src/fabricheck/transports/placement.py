@@ -7,6 +7,7 @@ from typing import Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.transports.families import families
+from fabricheck.transports.rails import feature
 from fabricheck.transports.table import MEMORY_LANES, TRANSPORTS, Memory, Scope, Transport, find
 
 FULL, LEAF, SPINE = "full", "leaf", "spine"
@@ -19,30 +20,36 @@ _FEATURES: Final[Mapping[str, str]] = {
 }
 _WRITTEN = re.compile(
     r"(?P<transport>[a-z][a-z0-9_]*)-(?P<nodes>[1-9]\d{0,6})n"
-    rf"(?:-(?P<layout>{'|'.join(_FEATURES)}))?",
+    rf"(?:-(?P<layout>{'|'.join(_FEATURES)}))?"
+    r"(?:@(?P<port>[\w.:=/-]+))?",
     re.ASCII,
 )
 
 
-def written(transport: str, num_nodes: int, layout: str) -> str:
-    """A placement such as ``tcp-2n`` or ``tcp-2n-full``; empty where there is no transport."""
-    return "-".join(filter(None, (transport, f"{num_nodes}n", layout))) if transport else ""
+def written(transport: str, num_nodes: int, layout: str, port: str = "") -> str:
+    """A placement such as ``tcp-2n``, ``tcp-2n-full`` or ``rc-2n@mlx5_3:1``; empty where there is
+    no transport.
+    """
+    place = "-".join(filter(None, (transport, f"{num_nodes}n", layout))) if transport else ""
+    return f"{place}@{port}" if place and port else place
 
 
-def parts(placement: str) -> tuple[str, int, str]:
-    """Transport, number of nodes and layout of what ``written`` gave; the transport may be unknown.
+def parts(placement: str) -> tuple[str, int, str, str]:
+    """Transport, number of nodes, layout and port of what ``written`` gave; the transport may be
+    unknown.
 
     Raises:
-        FabricheckError: if it is not ``<transport>-<nodes>n``, or that with a layout behind it.
+        FabricheckError: if it is not ``<transport>-<nodes>n``, or that with a layout or
+            ``@<port>`` behind it.
     """
     match = _WRITTEN.fullmatch(placement)
     if not match:
         raise FabricheckError(
             f"FC1005 expected a placement such as tcp-2n or shm-1n, found {placement!r}: write "
             "<transport>-<number of nodes>n, for all cores with -full behind it, for nodes of one "
-            "leaf switch with -leaf, of several with -spine"
+            "leaf switch with -leaf, of several with -spine, for one card with @<port>"
         )
-    return match["transport"], int(match["nodes"]), match["layout"] or ""
+    return match["transport"], int(match["nodes"]), match["layout"] or "", match["port"] or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +61,16 @@ class Placement:
         num_nodes: how many nodes.
         layout: ``full`` where every core of the nodes has a rank, not one core of each (two of one
             node); ``leaf`` or ``spine`` where the nodes are at one leaf switch, or each at another.
+        port: of the ports of a node, the one that is used; empty for all that the site gives.
     """
 
     transport: Transport
     num_nodes: int
     layout: str = ""
+    port: str = ""
 
     def __str__(self) -> str:
-        return written(self.transport.name, self.num_nodes, self.layout)
+        return written(self.transport.name, self.num_nodes, self.layout, self.port)
 
     @property
     def full(self) -> bool:
@@ -75,6 +84,7 @@ class Placement:
             self.transport.feature,
             f"nodes_{self.num_nodes}",
             *([_FEATURES[self.layout]] if self.layout else []),
+            *([feature(self.port)] if self.port else []),
         )
 
     @property
@@ -91,7 +101,7 @@ class Placement:
         Raises:
             FabricheckError: if it is not ``<transport>-<nodes>n`` or cannot exist.
         """
-        name, num_nodes, layout = parts(text)
+        name, num_nodes, layout, port = parts(text)
         transport = find(name)
         if (transport.scope is Scope.INTRA_NODE) != (num_nodes == 1):
             needs = "one node" if transport.scope is Scope.INTRA_NODE else "two nodes or more"
@@ -99,7 +109,7 @@ class Placement:
                 f"FC1006 expected {needs} for transport {transport.name}, found placement "
                 f"{text!r}: choose a placement that can exist"
             )
-        return cls(transport, num_nodes, layout)
+        return cls(transport, num_nodes, layout, port)
 
 
 def placements(

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from fabricheck.transports.gpu_memory import Load, check_counts, check_memory
+from fabricheck.transports.rails import GIVEN, MOST_RAILS
 from fabricheck.transports.statement import TransportReport
 from fabricheck.transports.table import IPOIB, Counter, Transport
 from fabricheck.transports.witness import Witness, by_host
@@ -26,6 +27,9 @@ _LARGEST_PACKET = 4096
 # directions of its node's ports together move that much; a tenth is left for rounding, and for
 # drivers that bring their counters up to date now and then.
 _SHARE_THAT_MUST_MOVE = 0.9
+# UCX spreads messages over several ports from its rendezvous on, which has begun at 64 KiB
+# (measured over Soft-RoCE, UCX 1.13).
+_SPREAD = 65536
 _SHARE_THAT_MUST_STAY = 0.1
 
 
@@ -99,6 +103,7 @@ def _counter_objections(
             objections += _must_move(transport, load, host, moved, interfaces)
         elif transport.counter is Counter.RDMA:
             objections += _ports_must_move(transport, load, host, max(ranks, key=_sent))
+            objections += _rails_must_move(load, host, max(ranks, key=_sent), quiet=quiet)
             if quiet:
                 objections += _must_stay(transport, load, host, moved, below_ports)
         elif transport.counter is Counter.ANY:
@@ -171,6 +176,35 @@ def _ports_must_move(transport: Transport, load: Load, host: str, seen: Witness)
     return []
 
 
+def _rails_must_move(load: Load, host: str, seen: Witness, *, quiet: bool) -> list[str]:
+    """The ports that a node was given share large messages; its others stay still."""
+    given = list(seen.rails.values())
+    if not given:
+        return []
+    ports = {port for kind, port, _ in seen.moved if kind == "rdma"}
+    moved = {port: _sent(seen, (port,)) + _received(seen, (port,)) for port in sorted(ports)}
+    large = sum(size * count for size, count in load.whole.items() if size >= _SPREAD)
+    rails = min(len(given), MOST_RAILS)
+    least = round(_SHARE_THAT_MUST_STAY * large / _LARGEST_PACKET / rails)
+    still = [port for port in given if moved.get(port, 0) < least]
+    most = _CONTROL_PACKETS + _SHARE_THAT_MUST_STAY * load.calls
+    others = [port for port, packets in moved.items() if port not in given and packets > most]
+    found = []
+    if len(given) - len(still) < rails:
+        told = ", ".join(f"{moved.get(port, 0)} through {port}" for port in still)
+        found.append(
+            f"expected {least} packets or more through each of {rails} ports of {host} for "
+            f"{large} B in large messages, found {told}: these cards carried nothing"
+        )
+    if quiet and others:
+        told = ", ".join(f"{moved[port]} packets through {port}" for port in others)
+        found.append(
+            f"expected {', '.join(given)} alone to carry data on {host}, found {told}: another "
+            "card did"
+        )
+    return found
+
+
 def _must_stay(
     transport: Transport,
     load: Load,
@@ -198,8 +232,8 @@ def _sent(seen: Witness, ports: Collection[str] = ()) -> int:
     return sum(seen.total("rdma", name, of=ports) for name in ("sent_pkts", "port_xmit_packets"))
 
 
-def _received(seen: Witness) -> int:
-    return seen.total("rdma", "rcvd_pkts") + seen.total("rdma", "port_rcv_packets")
+def _received(seen: Witness, ports: Collection[str] = ()) -> int:
+    return sum(seen.total("rdma", name, of=ports) for name in ("rcvd_pkts", "port_rcv_packets"))
 
 
 def _describe_counters(
@@ -226,15 +260,17 @@ def prove_packets(least: Sequence[int], witnesses: Sequence[Witness], device: st
     Args:
         least: the packets that each rank's node must have sent, by rank.
         witnesses: the witness file of every rank.
-        device: the port that was asked for, such as ``mlx5_0:1``; empty for any.
+        device: the port that was asked for, such as ``mlx5_0:1``, or that each node found; empty
+            for any.
     """
     objections, moved = [], []
     for packets, witness in zip(least, witnesses, strict=True):
-        sent = _sent(witness, (device,) if device else ())
+        port = next(iter(witness.rails.values()), device) if GIVEN in device else device
+        sent = _sent(witness, (port,) if port else ())
         moved.append(f"{sent} packets from {witness.host}")
         if sent < _SHARE_THAT_MUST_MOVE * packets:
             objections.append(
-                f"expected {packets} packets or more from {device or 'the RDMA ports'} of "
+                f"expected {packets} packets or more from {port or 'the RDMA ports'} of "
                 f"{witness.host}, found {sent}: the messages went another way, or never"
             )
     return Proof(f"ports sent {', '.join(moved)}", tuple(objections))

@@ -7,6 +7,11 @@
 #                           scheduler doesn't bind ranks itself
 #   FABRICHECK_YIELD=LIB    preload LIB where the ranks are more than this machine's CPUs, so that a
 #                           rank that waits gives its CPU away (src/bench/yield_when_idle)
+#   FABRICHECK_RAILS=A,B    ports that each node is to use, by names that are the same on all nodes
+#                           (transports/rails.py): DEVICE:PORT, or netdev=, pci= or gid= with what
+#                           fits. UCX gets them, the witness tells them, and words such as @device1@
+#                           and @port1@ of PROGRAM's become those of the first one. With a single
+#                           port the rank goes to the CPUs of its NUMA node, unless it is pinned.
 #   FABRICHECK_DEVICES=NAME export NAME with the RDMA devices of this node, separated by colons; for
 #                           programs that take a device only by name, where each node has its own
 #   FABRICHECK_DEVICE_OF_MPI=WORD  write down what the MPI library of PROGRAM was built for, a word
@@ -22,6 +27,9 @@
 
 # shellcheck source=src/fabricheck/schedulers/job.sh
 . "${0%/*}/../schedulers/job.sh"
+
+# shellcheck source=src/fabricheck/transports/rails.sh
+. "${0%/*}/rails.sh"
 
 rank=${job_rank:-0}
 
@@ -106,11 +114,42 @@ witness="witness.$rank"
     if [ -n "${FI_PROVIDER:-}" ]; then echo "provider $FI_PROVIDER"; fi
     counters before
 } >"$witness"
+
+rails=
+set -f
+for rail in $(echo "${FABRICHECK_RAILS:-}" | tr , ' '); do
+    set +f
+    find_rail "$rail"
+    case $found in '' | *' '*)
+        {
+            echo "lacks expected one RDMA port $rail on $host, found ${found:-none} (the node has$(ports_here)): the card is gone, has another name, or lost its address with its link: see ibv_devices and rdma link there, and ports in the site file"
+            echo 'exit 2'
+        } | tee -a "$witness" >&2
+        exit 2
+        ;;
+    esac
+    echo "rail $rail $found" >>"$witness"
+    rails="$rails $found"
+done
+set +f
+if [ -n "$rails" ]; then
+    UCX_NET_DEVICES=$(echo "${rails# }" | tr ' ' ,)
+    export UCX_NET_DEVICES
+    case ${rails# } in *' '*) ;; *) [ -n "${FABRICHECK_PIN:-}" ] || go_to_card "${found%:*}" >>"$witness" ;; esac
+    left=$#
+    while [ "$left" -gt 0 ]; do
+        name_rails "$1"
+        shift
+        left=$((left - 1))
+        set -- "$@" "$word"
+    done
+fi
 tell start load
 
 if [ -n "${FABRICHECK_DEVICES:-}" ]; then
     devices=
-    for device in /sys/class/infiniband/*; do
+    for device in $rails; do devices=$devices${devices:+:}${device%:*}; done
+    [ -n "$rails" ] || for device in /sys/class/infiniband/*; do
         if [ -e "$device" ]; then devices=$devices${devices:+:}${device##*/}; fi
     done
     export "$FABRICHECK_DEVICES=$devices"

@@ -7,7 +7,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.schedulers import HOSTS
 from fabricheck.schedulers.protocol import Launcher
 from fabricheck.transports.families import MPIS, Statement, choice, ucx_variables
-from fabricheck.transports.table import IPOIB, TRANSPORTS, Counter, Scope, Transport, find
+from fabricheck.transports.rails import MOST_RAILS, sought
+from fabricheck.transports.table import IPOIB, RDMA, TRANSPORTS, Counter, Scope, Transport, find
 
 _OWN_LAUNCHERS = ("mpirun", "mpiexec")
 
@@ -19,6 +20,7 @@ class Ports:
     Attributes:
         devices: ``UCX_NET_DEVICES`` of the keys ``tcp``, ``ipoib`` and ``rdma``; without one UCX
             takes every device.
+        rails: the RDMA ports of a node that has several, by names that are the same on all nodes.
         is_roce: whether the RDMA ports are RoCE.
         gid_index: the RoCE address to use, an index of the port's GID table; ``None`` leaves the
             choice to the library.
@@ -28,6 +30,7 @@ class Ports:
     """
 
     devices: Mapping[str, str] = field(default_factory=dict)
+    rails: tuple[str, ...] = ()
     is_roce: bool = False
     gid_index: int | None = None
     service_level: int | None = None
@@ -117,7 +120,8 @@ def settings(family: str, transport: str, ports: Ports = ANY_PORTS) -> dict[str,
     chosen = choice(family, transport)
     interfaces(find(transport), ports)
     of_site = _OF_SITE[chosen.statement]
-    return {**chosen.variables, **of_site(find(transport), ports)}
+    rails = rail_variables(ports) if find(transport).port == RDMA else {}
+    return {**chosen.variables, **of_site(find(transport), ports), **rails}
 
 
 def inside_nodes_too(variables: Mapping[str, str]) -> dict[str, str]:
@@ -143,6 +147,14 @@ def launcher_options(family: str, launcher: str, variables: Iterable[str]) -> li
         return []
     named = [name for name in variables if not name.startswith(given)]
     return [option for name in named for option in ("-x", name)]
+
+
+def rail_variables(ports: Ports) -> dict[str, str]:
+    """What lets ``rank.sh`` find the ports of its node that a site names alike on all."""
+    if not (rails := ports.rails):
+        return {}
+    spread = {"UCX_MAX_RNDV_RAILS": str(min(len(rails), MOST_RAILS))} if len(rails) > 1 else {}
+    return {"FABRICHECK_RAILS": ",".join(map(sought, rails)), **spread}
 
 
 def _ucx_ports(transport: Transport, ports: Ports) -> dict[str, str]:

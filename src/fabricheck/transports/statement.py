@@ -1,10 +1,11 @@
 """The first witness of a transport: what the library in the job said of its choice."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fabricheck.transports.families import Choice, Statement
+from fabricheck.transports.rails import MOST_RAILS
 from fabricheck.transports.table import MEMORY_LANES, RDMA_LANES, TCP_LANES, Counter, Transport
 from fabricheck.transports.witness import (
     Lane,
@@ -12,6 +13,7 @@ from fabricheck.transports.witness import (
     Providers,
     UcxLog,
     Witness,
+    by_host,
     providers_allowed,
     read_mvapich2_parameters,
     read_peer_btls,
@@ -81,7 +83,9 @@ def read_report(
     if choice.statement is Statement.DEVICE:
         return read_device(transport, choice, witnesses)
     logs = tuple(read_ucx_logs(directory))
-    return replace(read_lanes(transport, logs, len(witnesses), interfaces, offers), logs=logs)
+    told = read_lanes(transport, logs, len(witnesses), interfaces, offers)
+    wrong = rail_objections(logs, witnesses)
+    return replace(told, logs=logs, objections=(*told.objections, *wrong))
 
 
 def read_lanes(
@@ -244,6 +248,41 @@ def read_device(
         if not device.startswith(expected)
     ]
     return TransportReport(f"built for {', '.join(found)}", transport.counter, tuple(objections))
+
+
+def rail_objections(logs: Sequence[UcxLog], witnesses: Sequence[Witness]) -> tuple[str, ...]:
+    """Where UCX used fewer or other ports than each node was given, for a site that names several.
+
+    Args:
+        logs: the UCX log of every rank.
+        witnesses: the witness file of every rank.
+    """
+    found = []
+    for host, ranks in by_host(witnesses).items():
+        given = {device: rail for rank in ranks for rail, device in rank.rails.items()}
+        if not given:
+            continue
+        lanes = {lane for log in logs if log.host == host for lane in _data(log)}
+        used = {lane.device for lane in lanes if lane.transport in RDMA_LANES}
+        if strange := sorted(used - given.keys()):
+            found.append(
+                f"expected UCX lanes of {host} on {_named(given, given)} alone, found some on "
+                f"{', '.join(strange)}: another card carried data"
+            )
+        lacking = given.keys() - used
+        if used and len(given) - len(lacking) < min(len(given), MOST_RAILS):
+            found.append(
+                f"expected UCX lanes of {host} on {min(len(given), MOST_RAILS)} of the ports "
+                f"{_named(given, given)}, found none on {_named(given, lacking)}: UCX did not take "
+                "these cards, so nothing is known of them (UCX_MAX_RNDV_RAILS of a module or user?)"
+            )
+    return tuple(found)
+
+
+def _named(given: Mapping[str, str], devices: Collection[str]) -> str:
+    """Devices with the names that the site has for them, where these are others."""
+    named = {each: f"{each} ({given[each]})" if given[each] != each else each for each in given}
+    return ", ".join(named[each] for each in given if each in devices)
 
 
 def _lane_objections(

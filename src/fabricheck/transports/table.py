@@ -51,6 +51,9 @@ _ALIAS = "(all|self|tcp|sm|cuda_copy|cuda_ipc|gdr_copy|dc|rc|rc_v|rc_x|ud|ud_v|u
 _GROUPS = {"RDMA": RDMA_LANES, "MEMORY": MEMORY_LANES, "COPIES": _COPYING}
 """Words of the table that stand for several lanes."""
 
+RDMA = "rdma"
+"""The key of RDMA ports where a site names devices."""
+
 IPOIB = "ipoib"
 """Sockets on an interface of InfiniBand: a second one of a partition, named beside ``tcp``."""
 
@@ -113,11 +116,11 @@ _LANES = Cell(_WORDS.form, lambda words: frozenset[str]().union(*_WORDS.read(wor
 _COLUMNS = {
     "name": NAME,
     "scope": one_of(Scope),
-    "feature": maybe(one_of(("rdma",)), ""),
+    "feature": maybe(one_of((RDMA,)), ""),
     "counter": one_of(Counter),
     "ucx_tls": maybe(pattern(f"{_ALIAS}(,{_ALIAS})*", "rc,self"), ""),
     "lanes": _LANES,
-    "port": maybe(one_of(("rdma", "tcp", IPOIB)), ""),
+    "port": maybe(one_of((RDMA, "tcp", IPOIB)), ""),
     "base": A_ROW,
     "memory": maybe(one_of(Memory)),
     "direct": _LANES,

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
@@ -49,6 +49,8 @@ _UCX_COMPLAINT = re.compile(
     re.MULTILINE,
 )
 # Of a witness file.
+_RAIL = re.compile(r"^rail (\S+) (\S+)$", re.MULTILINE)
+_LACKS = re.compile(r"^lacks (.+)$", re.MULTILINE)
 _END = re.compile(r"^exit \d+\n\Z", re.MULTILINE)
 
 
@@ -127,6 +129,7 @@ class Witness:
         moved: how far each counter moved, keyed (kind, device, counter); bytes, packets, segments.
         below_ports: network interfaces below RoCE ports, whose counters may move with the ports'.
         ipoib: network interfaces of InfiniBand.
+        rails: the ports that it was given, ``mlx5_3:1``, by the names that the site has for them.
         device: what the rank's MPI library was built for, such as ``ch3:nemesis``; empty where the
             case did not ask.
         seconds: how long its program ran.
@@ -140,6 +143,7 @@ class Witness:
     moved: Mapping[tuple[str, str, str], int]
     below_ports: frozenset[str] = frozenset()
     ipoib: frozenset[str] = frozenset()
+    rails: Mapping[str, str] = field(default_factory=dict)
     device: str = ""
     seconds: float = 0.0
 
@@ -261,6 +265,7 @@ def read_witness(path: Path) -> Witness:
             exit_code=int(facts["exit"]),
             below_ports=frozenset(facts["below_ports"].split()),
             ipoib=frozenset(facts["ipoib"].split()),
+            rails=_rails(path),
             device=facts.get("device", ""),
             seconds=ended - began,
             moved={
@@ -280,6 +285,21 @@ def read_witnesses(directory: Path) -> list[Witness]:
     """What each rank that came to its end saw, in the order of the ranks."""
     files = [path for path in _files(directory) if _has_ended(path)]
     return sorted((read_witness(path) for path in files), key=lambda witness: witness.rank)
+
+
+def read_rails(directory: Path) -> dict[str, Mapping[str, str]]:
+    """For each node the ports that ranks were given there, whether these have ended or not."""
+    return {_read_start(path).host: _rails(path) for path in _files(directory)}
+
+
+def _rails(path: Path) -> dict[str, str]:
+    return dict(_RAIL.findall(path.read_text()))
+
+
+def read_lacking(directory: Path) -> tuple[str, ...]:
+    """What nodes say that found no port of a name that the site has, or several."""
+    said = (match for path in _files(directory) for match in _LACKS.findall(path.read_text()))
+    return tuple(dict.fromkeys(said))
 
 
 def _files(directory: Path) -> list[Path]:

@@ -106,6 +106,10 @@ def up(
             show_default="as it runs, else without",
         ),
     ] = None,
+    cards: Annotated[
+        int | None,
+        typer.Option(help="RDMA devices of rx1 and rx2 each.", show_default="as it runs, else 1"),
+    ] = None,
     fabric: Annotated[
         str | None,
         typer.Option(
@@ -131,6 +135,8 @@ def up(
 
       %(prog)s up --rdma
 
+      %(prog)s up --rdma --cards 4
+
       %(prog)s up --fabric leaf-spine
     """
     with _progress_shown() as progress:
@@ -141,6 +147,7 @@ def up(
             shares=share or [],
             rdma=rdma,
             fabric=fabric,
+            cards=cards,
             progress=progress,
         )
     count = len(result.nodes)
@@ -254,8 +261,9 @@ def fault(
     """Disturb a node's link: an ordinary node's to the switch, or the cable of an RDMA device.
 
     On rx1 and rx2, all that tc-netem(8) takes: it acts on what the node sends; and red RATE, a slow
-    link that marks what queues up as congested (ECN). On the others, in both directions: rate, as
-    for tc-tbf(8), loss N% and delay TIME. On all: link down, link up, mtu NUMBER, clear, list.
+    link that marks what queues up as congested (ECN); and rename NAME, another name of the device.
+    Of several cards rx1:2 is the third. On the others, in both directions: rate, as for tc-tbf(8),
+    loss N% and delay TIME. On all: link down, link up, mtu NUMBER, clear, list.
 
     With leaves and spines also: a leaf or a spine, a cable (leaf1-spine2), one direction
     (leaf1-to-spine2, n3-to-leaf2), a pair of nodes (n1-n6, n1-to-n6), or all (fabric).
@@ -273,6 +281,8 @@ def fault(
       %(prog)s fault leaf1-to-spine2 loss 2%
 
       %(prog)s fault rx2 link down
+
+      %(prog)s fault rx2:3 rename other0
 
       %(prog)s fault rx2 list
 

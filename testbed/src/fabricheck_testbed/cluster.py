@@ -33,6 +33,7 @@ class Testbed:
         shares: Sequence[Path] = (),
         rdma: bool | None = None,
         fabric: str | None = None,
+        cards: int | None = None,
         progress: lifecycle.Progress = lambda _: None,
     ) -> lifecycle.UpResult:
         """See ``lifecycle.up``."""
@@ -43,6 +44,7 @@ class Testbed:
             shares=shares,
             rdma=rdma,
             fabric=fabric,
+            cards=cards,
             progress=progress,
         )
 

@@ -44,9 +44,13 @@ def ends(files: Layout, target: str) -> list[End]:
     cables = fabric.cables(started.fabric, started.nodes) if started else []
     if started and cables:
         return of_fabric(target, started.nodes, cables)
-    live_node(files, target)
-    if target in layout.GUEST_NODES:
-        return [End(target, guest_cable(target))]
+    node, _, card = target.partition(":")
+    live_node(files, node)
+    if node in layout.GUEST_NODES:
+        cards = started.cards if started else 1
+        if card and not (card.isdecimal() and int(card) < cards):
+            raise TestbedError(f"expected a card 0 to {cards - 1} of {node}, found {card!r}")
+        return [End(node, guest_cable(node, int(card or 0)))]
     return [End(layout.SWITCH, layout.switch_port(target)), End(target, layout.INTERFACE)]
 
 

@@ -21,7 +21,7 @@ from fabricheck_testbed import fabric, layout
 from fabricheck_testbed.commands import run_captured
 from fabricheck_testbed.ends import End, ends
 from fabricheck_testbed.errors import TestbedError
-from fabricheck_testbed.guest.devices import CABLE_MTU, gid_address
+from fabricheck_testbed.guest.devices import CABLE_MTU, device, gid_address
 from fabricheck_testbed.layout import Layout
 from fabricheck_testbed.options import load
 
@@ -53,7 +53,7 @@ def inject(files: Layout, target: str, words: Sequence[str]) -> None:
         TestbedError: the words mean no fault, or this target cannot have it.
     """
     where = ends(files, target)
-    in_guest = target in layout.GUEST_NODES
+    in_guest = _is_in_guest(target)
     first, rest = words[0], list(words[1:])
     if first == "clear" and not rest:
         clear(files, target)
@@ -61,6 +61,8 @@ def inject(files: Layout, target: str, words: Sequence[str]) -> None:
         set_link(files, target, rest[0])
     elif first == "mtu" and len(rest) == 1 and rest[0].isdecimal():
         set_mtu(files, target, int(rest[0]))
+    elif first == "rename" and len(rest) == 1 and in_guest:
+        rename(files, target, rest[0])
     elif first == "rate" and not in_guest:
         shape(files, target, " ".join(words if len(words) > 2 else [*words, _BUCKET]))  # noqa: PLR2004
     elif first == "loss" and len(rest) == 1 and not in_guest:
@@ -74,7 +76,7 @@ def inject(files: Layout, target: str, words: Sequence[str]) -> None:
     else:
         raise TestbedError(
             f"expected a fault ({', '.join(NETEM_WORDS)} ..., red RATE, link down, link up, "
-            f"mtu NUMBER, clear, list), found {' '.join(words)!r}"
+            f"mtu NUMBER, rename NAME, clear, list), found {' '.join(words)!r}"
         )
 
 
@@ -101,7 +103,7 @@ def red(files: Layout, node: str, rate: str) -> None:
 
 
 def _only_in_guest(node: str, what: str) -> None:
-    if node not in layout.GUEST_NODES:
+    if not _is_in_guest(node):
         raise TestbedError(
             f"{what} is for the guest's nodes ({', '.join(layout.GUEST_NODES)}): {node} runs on "
             "this machine's kernel, which may lack it; use rate, delay TIME, loss N%, link down or "
@@ -222,7 +224,7 @@ def _restore(files: Layout, where: Sequence[End]) -> None:
     started = load(files)
     for end in where:
         if end.host in layout.GUEST_NODES:
-            address = gid_address(end.host)
+            address = gid_address(end.interface)
             _run(files, end, f"ip address replace {address} dev {end.interface} nodad")
         if fabric.is_router(end.host):
             carrier = (
@@ -240,9 +242,30 @@ def set_mtu(files: Layout, target: str, mtu: int) -> None:
     _run(files, end, f"ip link set {end.interface} mtu {mtu}")
 
 
+def rename(files: Layout, target: str, name: str) -> None:
+    """Give the RDMA device of a card another name, as a driver or udev may."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise TestbedError(f"expected a name such as other0, found {name!r}")
+    (end,) = ends(files, target)
+    # The node's view of the devices is a copy (guest/devices.py, show_only).
+    _run(
+        files,
+        end,
+        "cd /sys/class/infiniband",
+        f"for old in *; do if grep -qx {end.interface} $old/parent; then break; fi; done",
+        f"if [ $old != {name} ]; then rdma dev set $old name {name}",
+        f"ln -s /sys/devices/virtual/infiniband/{name} {name}",
+        "rm $old",
+        "fi",
+    )
+
+
 def clear(files: Layout, target: str) -> None:
     """Undo every fault of the target's interfaces."""
     where = ends(files, target)
+    if _is_in_guest(target):
+        card = int(target.partition(":")[2] or 0)
+        rename(files, target, device(where[0].host, card))
     for end in where:
         link = f"ip link set {end.interface} up mtu {_usual_mtu(target)}"
         _run(files, end, *_usual(end), link)
@@ -282,7 +305,11 @@ def _active(files: Layout, end: End, target: str) -> list[str]:
 
 
 def _usual_mtu(target: str) -> int:
-    return CABLE_MTU if target in layout.GUEST_NODES else _USUAL_MTU
+    return CABLE_MTU if _is_in_guest(target) else _USUAL_MTU
+
+
+def _is_in_guest(target: str) -> bool:
+    return target.partition(":")[0] in layout.GUEST_NODES
 
 
 def _run(files: Layout, end: End, *commands: str) -> str:

@@ -3,6 +3,7 @@
 Kept free of heavy imports: ``testbed exec`` and every node load it.
 """
 
+import json
 import os
 import stat
 from pathlib import Path
@@ -26,6 +27,8 @@ GUEST: Final = "guest"
 GUEST_NODES: Final = ("rx1", "rx2")
 GUEST_HOSTS: Final = (GUEST, *GUEST_NODES)
 RDMA_PARTITION: Final = "rdma"
+# What a site calls it where its nodes have several cards.
+CARDS_PARTITION: Final = "cards"
 CONTROLLER_PORT: Final = 6817
 NODE_PORT: Final = 6818
 NETWORK_PREFIX: Final = "10.77.0"
@@ -177,5 +180,8 @@ def process_of(host: str) -> str:
 
 
 def partitions(files: Layout) -> list[str]:
-    """Slurm's partitions of the testbed in this state directory."""
-    return [PARTITION, RDMA_PARTITION] if files.guest_settings.exists() else [PARTITION]
+    """What a site file calls the partitions of the testbed in this state directory."""
+    if not files.guest_settings.exists():
+        return [PARTITION]
+    cards = json.loads(files.guest_settings.read_text("utf-8")).get("cards", 1)
+    return [PARTITION, RDMA_PARTITION if cards == 1 else CARDS_PARTITION]

@@ -75,18 +75,19 @@ def up(
     shares: Sequence[Path] = (),
     rdma: bool | None = None,
     fabric: str | None = None,
+    cards: int | None = None,
     progress: Progress = lambda _: None,
 ) -> UpResult:
     """Start a testbed and return when all its nodes are idle; a healthy one is left alone.
 
     ``rdma`` adds the guest with nodes rx1 and rx2, which have RDMA devices. ``fabric`` is one of
-    ``fabric.FABRICS``.
+    ``fabric.FABRICS``. ``cards`` is the number of these devices of each.
 
     ``None`` stands for "as it runs", and for the defaults if nothing runs. What an interrupted
     operation or a dead part left behind is removed first. Raises TestbedError.
     """
     begin = time.monotonic()
-    wish = make_wish(nodes, cpus_per_node, shares, rdma, fabric)
+    wish = make_wish(nodes, cpus_per_node, shares, rdma, fabric, cards)
     files = layout.layout_at(state_dir)
     refuse_inside_node()
     # First what needs no state directory, so that a machine without it stays as it was.
@@ -211,6 +212,7 @@ def _plan(
         boot_id=host_boot_id(),
         guest_directories=writable_directories(wanted) if rdma else [],
         fabric=fabric,
+        cards=wish.cards or (before.cards if before else 1),
     )
 
 
@@ -224,7 +226,7 @@ def _configure(
         progress("configuration")
         write_configuration(files, started, programs)
         directories = started.guest_directories
-        guest = prepare(files, directories, progress) if started.rdma else []
+        guest = prepare(files, directories, started.cards, progress) if started.rdma else []
     except BaseException:
         _remove(files, started)
         raise

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from fabricheck_testbed import layout
 from fabricheck_testbed.errors import TestbedError
 from fabricheck_testbed.fabric import BRIDGE, FABRICS, LEAF_SPINE, LEAF_SPINE_LFT
+from fabricheck_testbed.guest.devices import MAX_CARDS
 from fabricheck_testbed.layout import MAX_NODES, Layout
 from fabricheck_testbed.records import host_boot_id
 from fabricheck_testbed.visible import PRIVATE_DIRECTORIES, is_below, is_visible, shared_paths
@@ -25,6 +26,7 @@ class Wish(NamedTuple):
     shares: tuple[Path, ...] = ()
     rdma: bool | None = None
     fabric: str | None = None
+    cards: int | None = None
 
 
 class Started(NamedTuple):
@@ -40,6 +42,7 @@ class Started(NamedTuple):
     # What the guest may write of this machine's files; empty for a testbed without one.
     guest_directories: list[str]
     fabric: str = BRIDGE
+    cards: int = 1
 
     @property
     def rdma(self) -> bool:
@@ -53,23 +56,25 @@ class Started(NamedTuple):
         return [*layout.node_names(self.nodes), *guest_nodes]
 
 
-def make_wish(
+def make_wish(  # noqa: PLR0917
     nodes: int | None,
     cpus_per_node: int | None,
     shares: Sequence[Path],
     rdma: bool | None = None,  # noqa: FBT001
     fabric: str | None = None,
+    cards: int | None = None,
 ) -> Wish:
     """A checked wish; TestbedError names the option that is out of range."""
     for option, value, most in (
         ("--nodes", nodes, MAX_NODES),
         ("--cpus-per-node", cpus_per_node, MAX_CPUS_PER_NODE),
+        ("--cards", cards, MAX_CARDS),
     ):
         if value is not None and not 1 <= value <= most:
             raise TestbedError(f"{option} {value}: expected 1 to {most}")
     if fabric is not None and fabric not in FABRICS:
         raise TestbedError(f"--fabric {fabric}: expected one of {', '.join(FABRICS)}")
-    return Wish(nodes, cpus_per_node, tuple(shared_paths(shares)), rdma, fabric)
+    return Wish(nodes, cpus_per_node, tuple(shared_paths(shares)), rdma, fabric, cards)
 
 
 def own_pid_namespace() -> str:
@@ -115,6 +120,7 @@ def conflict(wish: Wish, started: Started, working_directory: Path) -> str | Non
     for wished, found, what in (
         (wish.nodes, started.nodes, "nodes"),
         (wish.cpus_per_node, started.cpus_per_node, "CPUs per node"),
+        (wish.cards, started.cards, "cards of each RDMA node"),
     ):
         if wished is not None and wished != found:
             return f"it has {found} {what}, not {wished}"

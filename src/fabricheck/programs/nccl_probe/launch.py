@@ -112,7 +112,7 @@ class Collective(Measurement):
 
     def _network(self, setting: Setting) -> Mapping[str, str]:
         """What makes NCCL use the network of the transport, at the site's ports."""
-        ports = setting.extras.ports
+        ports = setting.extras.given_ports
         if self.placement.transport.name == "nccl_socket":
             return {"NCCL_NET": "Socket", **_devices("NCCL_SOCKET_IFNAME", ports, "tcp")}
         if self.placement.transport.name != "nccl_ib":

@@ -13,6 +13,8 @@ from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Set
 from fabricheck.localise.located import FEWEST_NODES, ROUND_SECONDS, dead_ports, topology_of
 from fabricheck.programs.pair_health.entries import BENCHMARKS, MESSAGE, PING, PROGRAM
 from fabricheck.schedulers import launcher_of
+from fabricheck.sites.files import offered_ports
+from fabricheck.transports.rails import sought
 from fabricheck.transports.table import Counter
 
 _PORTS: Final = Path(__file__).with_name("ports.sh")
@@ -23,12 +25,16 @@ _WINDOWS = 3
 
 
 def cases(family: str) -> list[Case]:
-    """The benchmark once for each transport between nodes; it runs on all nodes there are."""
+    """The benchmark once for each transport between nodes, and over ``rc`` for each port of sites
+    that name several; it runs on all nodes there are.
+    """
     found: dict[str, Case] = {}
     for name in available_placements(min_nodes=FEWEST_NODES):
         case = Case("pair_health", name)
         found.setdefault(case.placement.transport.name, case)
-    return list(found.values())
+    ports = offered_ports() if "rc" in found else ()
+    alone = [replace(found["rc"].placement, port=port) for port in ports]
+    return [*found.values(), *(Case("pair_health", place) for place in alone)]
 
 
 class Pairs(Measurement):
@@ -82,7 +88,8 @@ class Pairs(Measurement):
         transport = self.placement.transport
         if transport.counter not in _KINDS:
             return []
-        devices = setting.extras.ports.names(transport.port)
+        rails = map(sought, setting.extras.ports)
+        devices = tuple(rails) or setting.extras.given_ports.names(transport.port)
         return ["sh", str(_PORTS), _KINDS[transport.counter], *devices]
 
     def examine(self, setting: Setting) -> Evidence:

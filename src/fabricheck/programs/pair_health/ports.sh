@@ -3,7 +3,8 @@
 # or "down" and which.
 #
 # usage: ports.sh sockets [INTERFACE ...]       all of these must have a carrier
-#        ports.sh rdma [DEVICE[:PORT] ...]      all of these must be active; without any, one port
+#        ports.sh rdma [DEVICE[:PORT] ...]      all of these must be active; without any, one port;
+#                                               or as in transports/rails.sh
 
 kind=$1
 shift
@@ -17,7 +18,15 @@ if [ "$kind" = sockets ]; then
 elif [ $# -eq 0 ]; then
     grep -qs ACTIVE /sys/class/infiniband/*/ports/*/state || down=' RDMA'
 else
+    # shellcheck source=src/fabricheck/transports/rails.sh
+    . "${0%/*}/../../transports/rails.sh"
     for name in "$@"; do
+        case $name in
+        *=*)
+            find_rail "$name"
+            name=${found:-$name}
+            ;;
+        esac
         port=${name#*:}
         [ "$port" != "$name" ] || port=1
         state=/sys/class/infiniband/${name%%:*}/ports/$port/state

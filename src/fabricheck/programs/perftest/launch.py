@@ -18,7 +18,7 @@ from fabricheck.programs.perftest.entries import BENCHMARKS
 from fabricheck.programs.perftest.judge import ceilings
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.proof import Proof, prove_packets
-from fabricheck.transports.witness import Witness
+from fabricheck.transports.witness import Witness, read_witnesses
 from fabricheck.units import MIB
 
 _ALL_SIZES = 8 * MIB
@@ -32,7 +32,7 @@ _SLOWEST_SWEEP = 240
 _LEAST_MTU = 1024
 """Payload of a datagram that any port can send."""
 
-cases = pair.cases
+cases = pair.cases_of_ports
 
 
 def perftest_options(extras: PartitionExtras, connection: str) -> list[str]:
@@ -54,6 +54,7 @@ class Perftest(pair.Pair):
     where ``max_message_size`` cuts the sweep, each size has a run of its own.
     """
 
+    of_each_port = True
     has_links = False
     """perftest names link layer and MTU itself, so its proof and verdict know better."""
 
@@ -68,7 +69,7 @@ class Perftest(pair.Pair):
         if self._connection == "UD":
             mtu = setting.extras.fabric_health.mtu or _LEAST_MTU
             sizes = tuple(size for size in sizes if size <= mtu)
-        return thin(sizes, setting.extras.size_step)
+        return self.of_tonight(thin(sizes, setting.extras.size_step), setting)
 
     def job(self, setting: Setting) -> Job:
         """Both ends must be of the same version; a run with every size may take longer."""
@@ -98,7 +99,7 @@ class Perftest(pair.Pair):
             return [_WHOLE_SWEEP]
         return [
             (
-                *(() if len(sizes) == 1 else ("-s", str(size))),
+                *(() if len(every) == 1 else ("-s", str(size))),
                 *(() if budget is None else ("-n", str(self._count(size, budget, setting.extras)))),
             )
             for size in sizes
@@ -114,15 +115,18 @@ class Perftest(pair.Pair):
         source = f"the client's output in {setting.stdout}"
         curve = perftest.parse_runs(outputs, source)
         check_complete(curve, self.sizes(setting), source)
-        return perftest.confirm(curve, self._entry, self._asked(setting.extras), source)
+        return perftest.confirm(curve, self._entry, self._asked(setting), source)
 
-    def _asked(self, extras: PartitionExtras) -> dict[str, str]:
-        """What perftest must say that it used."""
+    def _asked(self, setting: Setting) -> dict[str, str]:
+        """What perftest must say that it used, on the client's node."""
+        extras = setting.extras
+        found = [port for each in read_witnesses(setting.stage) for port in each.rails.values()]
+        device = found[-1].partition(":")[0] if found else ports(extras)[0][0]
         asked = {
             table.CONNECTION: self._connection,
             table.GID_INDEX: extras.gid_index,
             table.MTU: extras.fabric_health.mtu,
-            table.DEVICE: ports(extras)[0][0] or None,
+            table.DEVICE: device or None,
         }
         return {name: str(value) for name, value in asked.items() if value is not None}
 

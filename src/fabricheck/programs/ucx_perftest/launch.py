@@ -17,7 +17,7 @@ from fabricheck.programs.ucx_perftest.entries import BENCHMARKS
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.proof import Proof, prove
 from fabricheck.transports.settings import interfaces, ucx_settings
-from fabricheck.transports.statement import read_lanes
+from fabricheck.transports.statement import rail_objections, read_lanes
 from fabricheck.transports.witness import Witness, read_ucx_complaints, read_ucx_logs
 
 _SLOWEST_BATCH = 150
@@ -25,7 +25,7 @@ _SLOWEST_BATCH = 150
 
 _TIME_BUDGET = 0.1
 
-cases = pair.cases
+cases = pair.cases_of_ports
 
 
 class UcxPerftest(pair.Pair):
@@ -37,6 +37,8 @@ class UcxPerftest(pair.Pair):
     number that fits the budget; and ``size_step`` (each size is so many times the one before), as
     each costs a set-up of UCX.
     """
+
+    of_each_port = True
 
     def __init__(self, case: Case) -> None:
         self._entry = BENCHMARKS[case.benchmark]
@@ -50,7 +52,7 @@ class UcxPerftest(pair.Pair):
         batch = ucx_perftest.batch_name(self._entry.name)
         options = ("-b", batch, *ucx_perftest.OUTPUT_OPTIONS)
         job = pair.start(setting, self._entry.program, options, [()], limit=_SLOWEST_BATCH)
-        ports = setting.extras.ports
+        ports = setting.extras.given_ports
         return replace(
             job,
             variables={**ucx_settings(self.placement.transport.name, ports), **job.variables},
@@ -88,11 +90,14 @@ class UcxPerftest(pair.Pair):
         answered = Metric.LATENCY in self._entry.metrics
         calls = sum(point.iterations or 0 for point in curve.points) if answered else 0
         transport = self.placement.transport
-        named = interfaces(transport, setting.extras.ports)
+        named = interfaces(transport, setting.extras.given_ports)
+        logs = read_ucx_logs(setting.stage)
+        said = read_lanes(transport, logs, len(witnesses), named)
+        wrong = rail_objections(logs, witnesses)
         return prove(
             transport,
             Load(payload, calls),
-            read_lanes(transport, read_ucx_logs(setting.stage), len(witnesses), named),
+            replace(said, objections=(*said.objections, *wrong)),
             witnesses,
             quiet="quiet_interfaces" in setting.features,
             interfaces=named,

@@ -1,7 +1,8 @@
-"""The guest's network: one card to the testbed, and a cable with a Soft-RoCE device at each end.
+"""The guest's network: one card to the testbed, and cables with a Soft-RoCE device at each end.
 
-Both ends of the cable are in one network namespace, because rxe works only in the first one. The
-link-local addresses make packets cross it nevertheless: their routes belong to an interface.
+Each cable joins a card of rx1 to that of rx2 with the same number. Both its ends are in one network
+namespace, because rxe works only in the first one. The link-local addresses make packets cross it
+nevertheless: their routes belong to an interface.
 """
 
 import os
@@ -15,11 +16,8 @@ from typing import Final
 from fabricheck_testbed import layout, libc
 from fabricheck_testbed.node import NodeError, ip_batch
 
-# Of rx1 and of rx2.
-CABLES: Final = ("v0", "v1")
-DEVICES: Final = ("rxe0", "rxe1")
-# GID index 1. Index 0 is the address that the kernel makes from the interface's own.
-_GID_ADDRESSES: Final = ("fe80::a/64", "fe80::b/64")
+MAX_CARDS: Final = 8
+_HOSTS: Final = "ab"
 _GIDS_WANTED: Final = 2
 # Room for RoCE's headers beside a payload of 4096 bytes.
 CABLE_MTU: Final = 4200
@@ -31,18 +29,31 @@ _DEVICE_FILES: Final = Path("/dev/infiniband")
 _NO_GID: Final = "0000:0000:0000:0000:0000:0000:0000:0000"
 
 
-def cable(node: str) -> str:
-    """The interface below the RDMA device of ``node``."""
-    return CABLES[layout.GUEST_NODES.index(node)]
+def cable(node: str, card: int = 0) -> str:
+    """The interface below an RDMA device of ``node``."""
+    return f"v{_number(node, card)}"
 
 
-def gid_address(node: str) -> str:
-    """The address at index 1 of the node's GID table."""
-    return _GID_ADDRESSES[layout.GUEST_NODES.index(node)]
+def device(node: str, card: int = 0) -> str:
+    """The RDMA device; cards with the same number have other names on the other node."""
+    return f"rxe{_number(node, card)}"
 
 
-def make_network(ip: str) -> None:
-    """Addresses for the guest and its nodes, and the cable."""
+def gid_address(cable: str) -> str:
+    """The address at index 1 of the GID table above an interface; each cable is a subnet (/112).
+
+    Index 0 is the address that the kernel makes from the interface's own.
+    """
+    card, node = divmod(int(cable[1:]), len(layout.GUEST_NODES))
+    return f"fe80::{card:x}:{_HOSTS[node]}/64"
+
+
+def _number(node: str, card: int) -> int:
+    return len(layout.GUEST_NODES) * card + layout.GUEST_NODES.index(node)
+
+
+def make_network(ip: str, cards: int) -> None:
+    """Addresses for the guest and its nodes, and the cables."""
     settings = Path("/proc/sys/net/ipv6/conf")
     # As on other nodes: byte counters move only when somebody communicates.
     (settings / layout.INTERFACE / "disable_ipv6").write_text("1", encoding="ascii")
@@ -53,31 +64,36 @@ def make_network(ip: str) -> None:
         f"address add {layout.address(host)}/{layout.PREFIX_LENGTH} brd + dev {layout.INTERFACE}"
         for host in layout.GUEST_HOSTS
     ]
-    left, right = CABLES
+    pairs = [[cable(node, card) for node in layout.GUEST_NODES] for card in range(cards)]
+    ends = [name for pair in pairs for name in pair]
     ip_batch(
         ip,
         "link set lo up",
         *addresses,
         f"link set {layout.INTERFACE} up",
-        f"link add {left} mtu {CABLE_MTU} type veth peer name {right} mtu {CABLE_MTU}",
-        *(f"link set {name} up" for name in CABLES),
-        *(f"address add {gid_address(node)} dev {cable(node)}" for node in layout.GUEST_NODES),
+        *(
+            f"link add {left} mtu {CABLE_MTU} type veth peer name {right} mtu {CABLE_MTU}"
+            for left, right in pairs
+        ),
+        *(f"link set {name} up" for name in ends),
+        *(f"address add {gid_address(name)} dev {name}" for name in ends),
     )
 
 
-def make_devices(rdma: str) -> None:
-    """An RDMA device at each end of the cable, ready with both GIDs."""
-    for device, interface in zip(DEVICES, CABLES, strict=True):
+def make_devices(rdma: str, cards: int) -> None:
+    """An RDMA device at each end of each cable, ready with both GIDs."""
+    made = [(node, card) for card in range(cards) for node in layout.GUEST_NODES]
+    for each in made:
         done = subprocess.run(
-            [rdma, "link", "add", device, "type", "rxe", "netdev", interface],
+            [rdma, "link", "add", device(*each), "type", "rxe", "netdev", cable(*each)],
             capture_output=True,
             text=True,
             check=False,
         )
         if done.returncode != 0:
-            raise NodeError(f"rdma link add {device}: {done.stderr.strip()}")
+            raise NodeError(f"rdma link add {device(*each)}: {done.stderr.strip()}")
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    while missing := [device for device in DEVICES if not _is_ready(device)]:
+    while missing := [name for name in (device(*each) for each in made) if not _is_ready(name)]:
         if time.monotonic() > deadline:
             raise NodeError(f"{missing[0]} is not active with {_GIDS_WANTED} GIDs")
         time.sleep(_POLL_SECONDS)
@@ -91,16 +107,15 @@ def _is_ready(device: str) -> bool:
     return "ACTIVE" in (port / "state").read_text("ascii") and _NO_GID not in gids
 
 
-def show_only(node: str) -> None:
-    """In the mount namespace of ``node``: hide the other node's RDMA device."""
-    device = DEVICES[layout.GUEST_NODES.index(node)]
+def show_only(node: str, cards: int) -> None:
+    """In the mount namespace of ``node``: hide the other node's RDMA devices."""
+    own = {device(node, card) for card in range(cards)}
     shown = Path("/run/infiniband")
-    kept = {"rdma_cm", device}
+    kept = {"rdma_cm", *own}
     for name in _CLASSES_BY_DEVICE[1:]:
         for entry in (_CLASSES / name).iterdir():
-            if (entry / "ibdev").exists() and (entry / "ibdev").read_text(
-                "ascii"
-            ).strip() == device:
+            named = entry / "ibdev"
+            if named.exists() and named.read_text("ascii").strip() in own:
                 kept.add(entry.name)
     for name in _CLASSES_BY_DEVICE:
         target = shown / name

@@ -83,9 +83,9 @@ def _build(settings: Settings, host: Host) -> None:
     unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
     resource.setrlimit(resource.RLIMIT_MEMLOCK, unlimited)
     munged = start_daemon(_MUNGED, munged_command(settings.programs["munged"], host.files), host)
-    devices.make_network(settings.programs["ip"])
+    devices.make_network(settings.programs["ip"], settings.cards)
     _tell("step RDMA devices")
-    devices.make_devices(settings.programs["rdma"])
+    devices.make_devices(settings.programs["rdma"], settings.cards)
     socket = host.files.munge_socket
     _wait(munged, _MUNGED, host, lambda: connectable(socket))
     _tell("step the guest's node daemons (slurmd)")
@@ -121,7 +121,7 @@ def _spawn(node: str, settings: Settings, host: Host) -> None:
 
 def _run_node(node: str, settings: Settings, host: Host) -> NoReturn:
     isolate(node, paths_to_keep(map(Path, settings.directories.values())), host)
-    devices.show_only(node)
+    devices.show_only(node, settings.cards)
     hide_cgroups()
     name = layout.daemon_of(node)
     command = [settings.programs["slurmd"], "-D", "-f", str(host.files.slurm_conf), "-N", node]

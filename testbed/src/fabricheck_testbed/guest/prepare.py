@@ -21,7 +21,9 @@ def writable_directories(wanted: Iterable[Path]) -> list[str]:
     return outermost({path.resolve() for path in wanted} - {Path("/")})
 
 
-def prepare(files: Layout, directories: list[str], progress: Callable[[str], None]) -> list[str]:
+def prepare(
+    files: Layout, directories: list[str], cards: int, progress: Callable[[str], None]
+) -> list[str]:
     """Fetch what is missing, and write what the guest reads; returns QEMU's command line.
 
     Raises:
@@ -40,6 +42,7 @@ def prepare(files: Layout, directories: list[str], progress: Callable[[str], Non
         {name: found[name] for name in _INSIDE},
         accelerator,
         secrets.token_hex(_TOKEN_BYTES),
+        cards,
     )
     settings.save(files.guest_settings)
     first = python_command("guest.init", str(files.root))

@@ -13,12 +13,14 @@ class Settings(NamedTuple):
         programs: paths of the programs that it starts.
         accelerator: with what QEMU runs it; for ``status``.
         token: what a client of its agents has to say first.
+        cards: RDMA devices of each node.
     """
 
     directories: dict[str, str]
     programs: dict[str, str]
     accelerator: str
     token: str
+    cards: int = 1
 
     def save(self, path: Path) -> None:
         """Write the file, for its owner only: it holds the token."""

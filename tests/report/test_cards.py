@@ -1,0 +1,135 @@
+"""Each card beside its peers: the slow one has a name, and where all are slow none has."""
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.report.test_page import section
+
+from fabricheck.record.entries import Sample
+from fabricheck.report.cards import CardTable, card_tables
+from fabricheck.report.page import render
+from fabricheck.report.run import ReportedCase, ReportedRun
+from fabricheck.report.status import Status
+from fabricheck.report.summary import summarise
+
+PORTS = tuple(f"mlx5_{number}:1" for number in range(4))
+BENCHMARKS = ("ib_write_bw", "ib_read_bw", "ib_send_bw")
+MIB = 1 << 20
+
+
+def case(
+    port: str,
+    benchmark: str,
+    values: Mapping[int, float],
+    status: Status = Status.NO_REFERENCE,
+    causes: tuple[str, ...] = ("no reference",),
+) -> ReportedCase:
+    return ReportedCase(
+        time="2026-11-24T21:00:00+00:00",
+        system="hpc",
+        partition="cpu",
+        environ="builtin",
+        check="VerbsPerftest",
+        benchmark=benchmark,
+        transport="rc",
+        num_nodes=2,
+        port=port,
+        nodes=("c017", "c018"),
+        name=f"{benchmark} {port}",
+        level="no-reference",
+        samples=tuple(
+            Sample(metric="bandwidth", statistic="avg", size=size, value=value, unit="MB/s")
+            for size, value in values.items()
+        ),
+        status=status,
+        causes=causes,
+    )
+
+
+def night(factors: Mapping[str, float], noise: float = 0.01, seed: int = 1) -> list[ReportedCase]:
+    drawn = random.Random(seed)
+    return [
+        case(port, name, {MIB: 12000 * factors.get(port, 1) * drawn.lognormvariate(0, noise)})
+        for name in BENCHMARKS
+        for port in PORTS
+    ]
+
+
+def run_of(cases: list[ReportedCase]) -> ReportedRun:
+    return ReportedRun(Path("record"), "20261124T210000Z-login-1", tuple(cases))
+
+
+def table(cases: list[ReportedCase]) -> CardTable:
+    (found,) = card_tables(run_of(cases))
+    return found
+
+
+@pytest.mark.parametrize("slow", PORTS)
+def test_the_slow_card_is_named_and_not_its_node(slow: str) -> None:
+    found = table(night({slow: 0.5}))
+    (told,) = found.accused
+    assert told.startswith((f"Card {slow} of c[017-018]: 1.9", f"Card {slow} of c[017-018]: 2"))
+    assert told.endswith("slower than the median of 3 others of these nodes, by 3 benchmarks")
+    assert [port for port, cell in found.cells.items() if cell.accused] == [slow]
+    assert found.nodes == ("c017", "c018")
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.1, 0.3])
+def test_healthy_cards_are_not_accused(noise: float) -> None:
+    accused = [table(night({}, noise, seed)).accused for seed in range(200)]
+    assert sum(map(bool, accused)) <= 4
+
+
+def test_one_bandwidth_alone_accuses_nobody() -> None:
+    assert table(night({PORTS[0]: 0.5})[:4]).accused == ()
+
+
+def test_a_card_that_sends_slowly_and_receives_well_is_named() -> None:
+    cases = night({PORTS[1]: 0.4})
+    read = [each for each in night({}) if each.benchmark == "ib_read_bw"]
+    cases = [each for each in cases if each.benchmark != "ib_read_bw"] + read
+    assert table(cases).accused[0].startswith(f"Card {PORTS[1]} of ")
+    failed = [
+        case(PORTS[1], each.benchmark, {}, Status.UNTRUSTED) if each.port == PORTS[1] else each
+        for each in cases[:-4]
+    ]
+    (told,) = table([*failed, *read]).accused
+    assert told.startswith(f"Card {PORTS[1]} of c[017-018]: fails, or slower than the median")
+
+
+def test_where_all_cards_are_slow_it_is_no_card() -> None:
+    assert table(night(dict.fromkeys(PORTS, 0.3))).accused == ()
+    assert table(night({PORTS[0]: 0.9})).accused == ()
+
+
+def test_the_sizes_that_all_have_are_compared() -> None:
+    cases = [case(port, "ib_write_bw", {8 * MIB: 10.0}) for port in PORTS[1:]]
+    cases.append(case(PORTS[0], "ib_write_bw", {8: 0.1, 8 * MIB: 10.1}))
+    assert table(cases).accused == ()
+    lacking = [*cases[:3], case(PORTS[0], "ib_write_bw", {8: 0.1})]
+    assert {cell.words for cell in table(lacking).cells.values()} == {"not measured"}
+
+
+def test_a_card_that_fails_alone_is_named_with_its_cause() -> None:
+    dead = ("link down on c017 mlx5_2:1",)
+    cases = [each for each in night({}) if each.port != PORTS[2]]
+    cases += [case(PORTS[2], name, {}, Status.UNTRUSTED, dead) for name in BENCHMARKS]
+    (told,) = table(cases).accused
+    assert told == (
+        f"Card {PORTS[2]} of c[017-018]: fails, 3 others of these nodes do not: {dead[0]}"
+    )
+    all_dead = [case(port, "ib_write_bw", {}, Status.UNTRUSTED, dead) for port in PORTS]
+    assert table(all_dead).accused == ()
+
+
+def test_page_and_summary_have_it() -> None:
+    run = run_of(night({PORTS[3]: 0.25}))
+    summary = summarise(run)
+    assert summary.shared[0].startswith("Card mlx5_3:1 of ")
+    text = section(render(run, summary), "cards")
+    assert "c017" in text
+    assert "0.25" in text
+    assert "of its peers: this card" in text
+    assert 'id="cards"' not in render(run_of([]), summarise(run_of([])))
