@@ -71,6 +71,7 @@ RUN = {
     "--placement tcp-2n": WRONG,
     "dashboard": 0,
     "dashboard mpi-benchmark-dashboard.json": 0,
+    "dashboard --nights fabric-nights-dashboard.json": 0,
     "metrics write /dev/stdout": 0,
     "metrics write --ports /dev/stdout": 0,
     "metrics backfill history.om": 0,
@@ -86,7 +87,7 @@ RUN = {
 
 ELSEWHERE = {
     "a testbed or a cluster that runs": (
-        "run", "nightly --system", "nightly --mail-on", "locate", "stress", "testbed up",
+        "run", "sweep", "nightly --system", "nightly --mail-on", "locate", "stress", "testbed up",
         "testbed exec", "testbed fault", "testbed status", "testbed down --state-dir",
         "site init mycluster --on-node", "node --json", "node --manifest",
         "topology check", "topology show",
@@ -105,6 +106,7 @@ ELSEWHERE = {
         "nightly --check", "parse fan_in.out", "parse imb.out", "parse reduce.out",
         "parse -", "judge -", "report --plots phases", "report --session",
         "metrics write /var", "dashboard /var",
+        "dashboard --nights /var",
     ),
     "only time: the same as one that is run": (
         "report --html", "plan --system testbed", "site init laptop --alone",
