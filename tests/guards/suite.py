@@ -103,8 +103,11 @@ class Suite:
             copy(REPOSITORY / name, root / name)
         (root / REFERENCES).parent.mkdir()
         (root / REFERENCES).write_text(references())
+        site = (root / SITE).read_text()
         for largest in ("1048576", "65536"):
-            self.edit(SITE, f"max_message_size: {largest}", f"max_message_size: {LARGEST_SIZE}")
+            assert f"max_message_size: {largest}" in site
+            site = site.replace(f"size: {largest}", f"size: {LARGEST_SIZE}")
+        self.write(SITE, site)
         self._originals.clear()
 
     def edit(self, name: str, old: str, new: str) -> None:
