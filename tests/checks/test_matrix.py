@@ -106,7 +106,8 @@ def can_run(benchmark: MpiBenchmark, placement: Placement, environment: dict[str
     family, transport = environment["extras"]["mpi_family"], placement.transport.name
     if family not in families(transport):
         return False
-    needs |= {"ofi"} if choice(family, transport).statement is Statement.PROVIDER else set()
+    said = {choice(each, transport).statement for each in families(transport)}
+    needs |= {"ofi"} if Statement.PROVIDER in said else set()
     return needs <= features
 
 
@@ -138,6 +139,12 @@ def expected_cases(system: str) -> set[tuple[str, str, str]]:
                 for name in environments.keys() & set(partition["environs"])
                 if can_run(benchmark, placement, environments[name])
             }
+        cases |= {
+            (benchmark, f"rc-2n@{port}", name)
+            for port in partition.get("extras", {}).get("ports", ())
+            for benchmark in ("latency", "bw")
+            for name in environments.keys() & set(partition["environs"])
+        }
     return cases
 
 

@@ -157,7 +157,7 @@ def test_a_command_imports_no_more_than_it_needs(
         ("fabricheck tre", {"trend"}),
         ("fabricheck trend --sin", {"--since"}),
         ("fabricheck judge --check ", set(CHECKS)),
-        ("fabricheck judge --placement tcp", {"tcp-2n", "tcp-4n", "tcp-8n", "tcp-16n"}),
+        ("fabricheck judge --placement tcp-", {"tcp-2n", "tcp-4n", "tcp-8n", "tcp-16n"}),
     ],
 )
 def test_a_shell_completes_commands_options_and_choices(words: str, offered: set[str]) -> None:

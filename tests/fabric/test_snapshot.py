@@ -149,5 +149,5 @@ def test_what_is_no_snapshot_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FabricheckError, match="cannot read what a node told"):
+    with pytest.raises(FabricheckError, match="cannot read the answer of a node"):
         read_told(tmp_path / "node.n1")

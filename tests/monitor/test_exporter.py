@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from tests.monitor.conftest import ROOT, Suite, Tree, promtool
+from tests.monitor.conftest import Suite, Tree, promtool
 from tests.refusals import refused
 from tests.waiting import wait_until
 
@@ -368,25 +368,6 @@ def test_an_address_that_is_taken_is_one_sentence() -> None:
             server.Server(f"127.0.0.1:{taken.getsockname()[1]}", Refresher([]))
 
 
-def test_a_socket_of_systemd_is_taken(suite: Suite) -> None:
-    suite.ran()
-    with socket.socket() as passed:
-        passed.bind(("127.0.0.1", 0))
-        passed.listen()
-        port = passed.getsockname()[1]
-        script = f'exec 3<&{passed.fileno()}; LISTEN_FDS=1 exec "$@"'
-        process = subprocess.Popen(
-            ["bash", "-c", script, "bash", PROGRAM, "exporter", f"--reports={suite.reports}"],
-            pass_fds=[passed.fileno()], stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-    try:
-        with urlopen(f"http://127.0.0.1:{port}/health", timeout=60) as answer:
-            assert answer.status == 200
-    finally:
-        process.terminate()
-        assert process.wait(timeout=30) == 0
-
-
 def test_the_file_for_the_textfile_collector(suite: Suite, tmp_path: Path) -> None:
     suite.ran()
     file = tmp_path / "fabricheck.prom"
@@ -402,14 +383,3 @@ def test_the_file_for_the_textfile_collector(suite: Suite, tmp_path: Path) -> No
     for options in ({"ports": True, "reports": suite.reports}, {"partition": "a:b"}):
         with pytest.raises(FabricheckError, match="without --ports"):
             write(file, **options)  # type: ignore[arg-type]
-
-
-def test_the_units_of_systemd_leave_little_open() -> None:
-    units = sorted((ROOT / "bin" / "systemd").glob("*.service"))
-    assert len(units) == 2
-    for unit in units:
-        done = subprocess.run(
-            ["systemd-analyze", "security", "--offline=true", "--threshold=20", unit],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout[-300:] + done.stderr

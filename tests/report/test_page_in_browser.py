@@ -67,7 +67,7 @@ def test_the_page_of_400_nodes_with_8_cards_is_small_and_drawn(tmp_path):
         (left,) = {
             each.text for each in find(driver, ".cases li") if "none of them worse" in each.text
         }
-        assert "144 good" in left
+        assert "and 4 good" in left, "of the 20 pairs of each card"
 
 
 def test_the_policy_stops_what_would_leave_the_page(browser):

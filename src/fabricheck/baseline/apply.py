@@ -193,7 +193,7 @@ def best(path: Path, cases: Mapping[ReferenceCase, Sequence[Series]]) -> Referen
         fields = fields_of(case.check, case.key)
         keys = {key for rule in rules if rule.is_for(fields) for key in rule.says}
         if "bound" in keys and "value" not in keys:
-            series_of[tuple(fields[name] for name in _CASE)] += series
+            series_of[tuple(fields[name].partition("@")[0] for name in _CASE)] += series
     document = read_measured(path)
     entries = {tuple(each[name] for name in _CASE): each for each in document["best"]}
     for names, series in sorted(series_of.items()):

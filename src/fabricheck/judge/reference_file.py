@@ -37,6 +37,7 @@ class ReferenceRule:
         document: the file that says it.
         keys: where it stands there.
         is_exact: whether these are the fields themselves and no patterns.
+        of_any_port: whether what is said of a placement holds for each port of several.
     """
 
     says: Mapping[str, Any]
@@ -44,14 +45,14 @@ class ReferenceRule:
     document: Document
     keys: Keys
     is_exact: bool = False
+    of_any_port: bool = True
 
     def is_for(self, fields: Mapping[str, str]) -> bool:
         """Whether a case of these fields is meant; fields that are not there fit."""
+        if self.of_any_port and "placement" in fields:
+            fields = {**fields, "placement": fields["placement"].partition("@")[0]}
         return all(
-            fields[name] == pattern
-            if self.is_exact
-            # What a rule says of a placement holds for each port of several.
-            else re.fullmatch(str(pattern), fields[name].partition("@")[0])
+            fields[name] == pattern if self.is_exact else re.fullmatch(str(pattern), fields[name])
             for name, pattern in self.fits.items()
             if name in fields
         )
@@ -180,7 +181,9 @@ def _load(
     measured = _measured(measured_path(path)) if of_measured else None
     return References(
         measured=tuple(
-            ReferenceRule(each, each["case"], measured, ["measured", number], is_exact=True)
+            ReferenceRule(
+                each, each["case"], measured, ["measured", number], is_exact=True, of_any_port=False
+            )
             for number, each in enumerate(measured.value.get("measured", ()))
         )
         if measured
