@@ -71,7 +71,10 @@ def test_a_node_that_dies_in_mid_job_is_named(suite: Suite, node: str) -> None:
 def test_a_hang_is_a_time_limit(suite: Suite, hang: str) -> None:
     """A rank that is stopped answers to nothing but SIGKILL, and the other waits for it."""
     suite.break_rank(hang)
-    suite.edit("checks/mpi_pt2pt.py", 'time_limit = "3m"', 'time_limit = "5s"')
+    check = "checks/mpi_pt2pt.py"
+    text = (suite.root / check).read_text()
+    assert 'time_limit = "3m"' in text
+    suite.write(check, text.replace('time_limit = "3m"', 'time_limit = "5s"'))
     outcome = suite.run("shm-1n")
     assert_red(outcome, "untrusted", "time limit: Slurm ended the job")
     assert re.search(r"rank 0 on n\d, rank 1 on n\d", outcome.case["findings"][0])
