@@ -19,7 +19,8 @@ from fabricheck.record.read import entries, record_files
 from fabricheck.units import format_size
 from fabricheck_testbed import Testbed, fabric, faults
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+# Nights on eight nodes, of which those with slow links take minutes.
+pytestmark = pytest.mark.lab
 
 LARGEST = 1 << 20
 LINKS = 100 / 8
