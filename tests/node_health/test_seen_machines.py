@@ -137,7 +137,7 @@ def build(root: Path, cards: tuple[Card, ...]) -> None:
 
 
 def expected(card: Card) -> dict[str, dict[str, str]]:
-    """What is told of a card, of PCIe only where both its ends are known."""
+    """What is reported of a card, of PCIe only where both its ends are known."""
     facts = {"board": card.board, "firmware": card.firmware, "driver": card.driver}
     facts["PCI address"] = card.ways[-1].split()[0] if card.ways else "0000:41:00.0"
     if len(card.ways) > 1:

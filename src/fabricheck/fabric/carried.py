@@ -25,7 +25,7 @@ _MOST_PART: Final = 0.9
 
 
 def carried(before: Port | None, after: Port) -> dict[str, int]:
-    """Bytes of RDMA by ``sent``, ``received``; neither where no counter tells it."""
+    """Bytes of RDMA by ``sent``, ``received``; neither where no counter has it."""
     found: dict[str, int] = {}
     for role, _, rise in _rises(before, after):
         if role in _CARRIED:

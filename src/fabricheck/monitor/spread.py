@@ -19,7 +19,7 @@ EDGES: Final = tuple(
 )  # fmt: skip
 """Upper edges of the buckets in seconds: a microsecond to 50 seconds, at most 2.5 times apart."""
 WINDOW: Final = 60.0
-"""Seconds for which a block's slowest iteration is told: longer than between two scrapes."""
+"""Seconds for which a block's slowest iteration is shown: longer than between two scrapes."""
 
 
 class Spread:

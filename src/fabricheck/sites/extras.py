@@ -139,7 +139,7 @@ class PartitionExtras(Section):
             share the data. Default: none
         ports: the RDMA ports of each node where it has several, in place of `ucx_net_devices.rdma`:
             each is measured by itself, MPI takes all and each alone
-            ([below](#several-cards)). Default: none is told from another
+            ([below](#several-cards)). Default: ports are not distinguished
         fabric: `infiniband`, `roce` or `ethernet`: what joins the nodes; the headers of its packets
             bound what a value can be
             ([references.md](../how-to/references.md#what-a-link-allows)).
