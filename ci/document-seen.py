@@ -53,5 +53,11 @@ def table(perflogs: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    made = "\n".join(table(Path(sys.argv[1])))
+    given = sys.argv[1:]
+    if len(given) != 1 or not any(proved(Path(given[0]))):
+        sys.exit(
+            "document-seen: expected one argument, a directory perflogs with proved cases of MPI, "
+            f"found {' '.join(given) or 'none'}: the table stays as it is"
+        )
+    made = "\n".join(table(Path(given[0])))
     DOCUMENT.write_text(insert(DOCUMENT.read_text(), COMMAND, [made], DOCUMENT))
