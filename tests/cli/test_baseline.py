@@ -1,5 +1,6 @@
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import Result
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.reference import CaseKey
+from fabricheck.judge.reference_file import read_measured
 from fabricheck.judge.references import resolve
 from fabricheck.judge.verdict import judge_values
 from fabricheck.measures.curve import Variable
@@ -219,3 +221,33 @@ def test_bad_input_is_named_and_writes_nothing(
         place.run(*arguments)
     assert error.value.exit_code == 2
     assert list(place.references.iterdir()) == []
+
+
+def test_the_best_of_a_program_that_prints_averages_alone_is_its_lowest(tmp_path: Path):
+    cases = [
+        replace(
+            each,
+            check="Imb",
+            benchmark="imb_iallreduce",
+            samples=tuple(
+                replace(sample, metric=metric, statistic="avg", unit="us", value=value)
+                for sample in each.samples
+                if (sample.metric, sample.statistic) == ("latency", "p50")
+                for metric in ("latency", "communication")
+            ),
+        )
+        for each, value in zip(records(1), (3.0, 2.0, 4.0, 5.0), strict=False)
+        if each.benchmark == "latency"
+    ]
+    place = Place(tmp_path, cases)
+    place.rules.write_text(
+        "rules:\n- for: {check: Imb}\n  bound: [null, 1000]\n  warning: [null, 100]\n"
+        "  kind: bound\n  source: runs\n  date: 2026-11-25\n"
+    )
+    place.run("best")
+    (entry,) = read_measured(place.rules)["best"]
+    lowest = min(each.samples[0].value for each in cases)
+    assert {name: set(sizes.values()) for name, sizes in entry["value"].items()} == {
+        "latency": {lowest},
+        "communication": {lowest},
+    }

@@ -5,7 +5,7 @@ import difflib
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ from fabricheck.history.series import Series
 from fabricheck.judge.reference_file import fields_of, load, measured_path, read_measured, written
 from fabricheck.judge.references import resolve
 from fabricheck.locks import held
-from fabricheck.measures.metrics import Metric, point_label
+from fabricheck.measures.metrics import Direction, Metric, point_label
 from fabricheck.report.files import write_whole
 from fabricheck.trend.accepted import SUFFIX, read_accepted
 
 _CASE = ("check", "benchmark", "placement")
+_ROBUST_FIRST = ("p50", "avg")
 _Sizes = dict[int | None, float]
 
 
@@ -177,8 +178,8 @@ def best(path: Path, cases: Mapping[ReferenceCase, Sequence[Series]]) -> Referen
 
     They are for systems on which absolute times mean little, such as the embedded testbed: bounds
     that are large multiples catch what is absurd. Noise only ever makes things worse, so what they
-    are multiples of is the best of all runs and environments: of latencies the lowest median, else
-    the highest average.
+    are multiples of is the best of all runs and environments: of the medians, or of the averages
+    where there are no medians.
 
     Args:
         path: the file of its rules. Cases get a value where rules give them bounds, but none.
@@ -197,24 +198,32 @@ def best(path: Path, cases: Mapping[ReferenceCase, Sequence[Series]]) -> Referen
     document = read_measured(path)
     entries = {tuple(each[name] for name in _CASE): each for each in document["best"]}
     for names, series in sorted(series_of.items()):
-        entries[names] = {**dict(zip(_CASE, names, strict=True)), "value": _values(series)}
+        if values := _values(series):
+            entries[names] = {**dict(zip(_CASE, names, strict=True)), "value": values}
     own = measured_path(path)
     return ReferenceChange(own, read(own), written({**document, "best": list(entries.values())}))
 
 
 def _values(series: Iterable[Series]) -> dict[str, Any]:
     """The best value by metric and size."""
-    best_of: dict[Metric, _Sizes] = defaultdict(dict)
+    of_metric: dict[Metric, list[Series]] = defaultdict(list)
     for each in series:
-        metric, size = Metric(each.key.metric), each.key.size
-        if metric is Metric.LATENCY and each.key.statistic != "p50":
-            continue
-        pick = min if metric is Metric.LATENCY else max
-        values = [float(value) for value in each.values if value > 0]
-        before = best_of[metric].get(size)
-        if values:
-            best_of[metric][size] = pick([*values, *([] if before is None else [before])])
-    return {str(metric): _written(metric, sizes) for metric, sizes in best_of.items() if sizes}
+        of_metric[Metric(each.key.metric)].append(each)
+    found: dict[str, Any] = {}
+    for metric, those in of_metric.items():
+        statistics = {each.key.statistic for each in those}
+        statistic = next((name for name in _ROBUST_FIRST if name in statistics), None)
+        sizes: _Sizes = {}
+        for each in those:
+            if statistic not in (each.key.statistic, None):
+                continue
+            values = [float(value) for value in each.values if value > 0]
+            if values:
+                size = each.key.size
+                sizes[size] = _pick(metric)([*values, sizes.get(size, values[0])])
+        if sizes:
+            found[str(metric)] = _written(metric, sizes)
+    return found
 
 
 def _written(metric: Metric, sizes: _Sizes) -> float | dict[str, float]:
@@ -227,14 +236,19 @@ def _written(metric: Metric, sizes: _Sizes) -> float | dict[str, float]:
     if None in sizes:
         return float(f"{sizes[None]:.3g}")
     known = {size: value for size, value in sizes.items() if size is not None}
-    pick = min if metric is Metric.LATENCY else max
     return {
         point_label(metric, size): float(
-            f"{pick(v for at, v in known.items() if _counts(metric, at, size)):.3g}"
+            f"{_pick(metric)(v for at, v in known.items() if _counts(metric, at, size)):.3g}"
         )
         for size in sorted(known)
     }
 
 
+def _pick(metric: Metric) -> Callable[[Iterable[float]], float]:
+    return min if metric.row.direction is Direction.LOWER else max
+
+
 def _counts(metric: Metric, at: int, size: int) -> bool:
-    return at >= size if metric in (Metric.LATENCY, Metric.MESSAGE_RATE) else at <= size
+    """Whether a value at one size bounds that of another."""
+    grows_with_size = metric in (Metric.LATENCY, Metric.COMMUNICATION, Metric.MESSAGE_RATE)
+    return at >= size if grows_with_size else at <= size
