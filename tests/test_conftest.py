@@ -70,6 +70,20 @@ def test_a_test_may_be_of_another_tier_than_its_module(suite):
     assert passed(suite.runpytest_subprocess("-v", "--tier=lab")) == ["test_rates"]
 
 
+def test_a_file_that_does_not_name_the_tier_is_not_imported(suite):
+    suite.makepyfile(test_light="raise RuntimeError", test_real=ONE_OF_EACH)
+    assert passed(suite.runpytest_subprocess("-v", "--tier=e2e")) == ["test_cluster"]
+
+
+def test_a_tier_that_a_file_hides_is_refused(suite):
+    """Or `--tier` would leave its tests out, and nobody would miss them."""
+    hidden = "import pytest\npytestmark = getattr(pytest.mark, 'e' '2e')\ndef test_it(): pass\n"
+    suite.makepyfile(test_hidden=hidden)
+    result = suite.runpytest_subprocess("--tier=unit")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--tier would leave these tests out"])
+
+
 GROUPS = """
     import pytest
     @pytest.mark.parametrize("number", range(4))
