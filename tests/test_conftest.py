@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[1]
@@ -185,3 +186,9 @@ def test_each_tier_is_in_the_pipeline_and_in_the_command():
     for tier in tiers:
         assert f"\n{tier}:\n" in pipeline
         assert tier in command
+
+
+def test_the_pipeline_of_github_runs_what_ours_runs():
+    pipeline = yaml.safe_load((ROOT / ".github" / "workflows" / "change.yml").read_text())
+    (job,) = pipeline["jobs"].values()
+    assert job["steps"][-1] == {"run": ".ci/run"}
