@@ -11,6 +11,8 @@ import socket
 import sys
 import time
 from collections.abc import Generator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,9 +56,29 @@ def pytest_report_header() -> list[str]:
     return [] if os.environ.get("FABRICHECK_STORE") else [lacking]
 
 
+@cache
+def names_tier(path: Path, name: str) -> bool:
+    """Whether a file says of one of its tests, or of all, that they are of that tier."""
+    return f"pytest.mark.{name}" in path.read_text()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file that doesn't name the tier isn't imported, which takes longer than most tests."""
+    chosen = config.getoption("--tier")
+    if chosen in (None, TIERS[0]) or not collection_path.match("test_*.py"):
+        return None
+    return None if names_tier(collection_path, chosen) else True
+
+
 # First, since xdist then reads the groups.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    heavier = [item for item in items if tier(item) != TIERS[0]]
+    if hidden := {item.path for item in heavier if not names_tier(item.path, tier(item))}:
+        raise pytest.UsageError(
+            "expected pytest.mark. and the tier in the file of each test beyond unit, found none "
+            f"in {', '.join(map(str, sorted(hidden)))}: --tier would leave these tests out"
+        )
     if chosen := config.getoption("--tier"):
         config.hook.pytest_deselected(items=[item for item in items if tier(item) != chosen])
         items[:] = [item for item in items if tier(item) == chosen]

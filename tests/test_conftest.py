@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[1]
@@ -68,6 +69,20 @@ def test_a_test_may_be_of_another_tier_than_its_module(suite):
                      "@pytest.mark.lab\ndef test_rates(): pass\n")  # fmt: skip
     assert passed(suite.runpytest_subprocess("-v", "--tier=e2e")) == []
     assert passed(suite.runpytest_subprocess("-v", "--tier=lab")) == ["test_rates"]
+
+
+def test_a_file_that_does_not_name_the_tier_is_not_imported(suite):
+    suite.makepyfile(test_light="raise RuntimeError", test_real=ONE_OF_EACH)
+    assert passed(suite.runpytest_subprocess("-v", "--tier=e2e")) == ["test_cluster"]
+
+
+def test_a_tier_that_a_file_hides_is_refused(suite):
+    """Or `--tier` would leave its tests out, and nobody would miss them."""
+    hidden = "import pytest\npytestmark = getattr(pytest.mark, 'e' '2e')\ndef test_it(): pass\n"
+    suite.makepyfile(test_hidden=hidden)
+    result = suite.runpytest_subprocess("--tier=unit")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--tier would leave these tests out"])
 
 
 GROUPS = """
@@ -171,3 +186,9 @@ def test_each_tier_is_in_the_pipeline_and_in_the_command():
     for tier in tiers:
         assert f"\n{tier}:\n" in pipeline
         assert tier in command
+
+
+def test_the_pipeline_of_github_runs_what_ours_runs():
+    pipeline = yaml.safe_load((ROOT / ".github" / "workflows" / "change.yml").read_text())
+    (job,) = pipeline["jobs"].values()
+    assert job["steps"][-1] == {"run": ".ci/run"}

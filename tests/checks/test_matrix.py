@@ -5,14 +5,13 @@ import itertools
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.reframe_ext import warm
 
 from fabricheck.measures.benchmark import RUNS, MpiBenchmark, RanksRule
 from fabricheck.measures.gpu import GpuPath
@@ -26,7 +25,6 @@ from fabricheck.transports.placement import Placement, placements
 pytestmark = pytest.mark.integration
 
 SUITE = Path(__file__).resolve().parents[2]
-REFRAME = Path(sys.executable).parent / "reframe"
 # Not every value of every case in the log, and no pause between cases.
 QUICKLY = {"RFM_PERF_INFO_LEVEL": "debug2", "RFM_POLL_RATE_MAX": "1000"}
 SITES = sorted(path.stem for path in (SUITE / "sites").glob("*.yaml"))
@@ -66,9 +64,8 @@ def reframe(tmp_path: Path) -> Callable[..., str]:
 
 def run_reframe(place: Path, system: str, *options: str, checks: str = "") -> str:
     """What ReFrame prints; of one check file, or of all."""
-    done = subprocess.run(
+    done = warm.run(
         [
-            REFRAME,
             f"--config-file={SUITE / 'reframe-config.py'}",
             f"--system={system}",
             "-c",
@@ -80,11 +77,8 @@ def run_reframe(place: Path, system: str, *options: str, checks: str = "") -> st
             "--exec-policy=serial",
             *options,
         ],
-        env={**os.environ, **QUICKLY, "RFM_WARN_AS_ERROR": "1"},
-        cwd=SUITE,
-        capture_output=True,
-        text=True,
-        check=False,
+        SUITE,
+        {**os.environ, **QUICKLY, "RFM_WARN_AS_ERROR": "1"},
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -14,9 +14,10 @@ import pytest
 import typer
 import typer.main
 from tests.report import sample
+from typer.testing import CliRunner
 
 from fabricheck import cli
-from fabricheck.cli.application import build
+from fabricheck.cli.application import COMMANDS, PANELS, build
 from fabricheck.cli.console import open_console
 from fabricheck.errors import FabricheckError
 from fabricheck.measures.registry import CHECKS
@@ -158,6 +159,10 @@ def test_a_command_imports_no_more_than_it_needs(
         ("fabricheck trend --sin", {"--since"}),
         ("fabricheck judge --check ", set(CHECKS)),
         ("fabricheck judge --placement tcp-", {"tcp-2n", "tcp-4n", "tcp-8n", "tcp-16n"}),
+        ("fabricheck run --system test", {"testbed"}),
+        ("fabricheck nightly --benchmark gatherv_p", {"gatherv_persistent"}),
+        ("fabricheck plan --transport rc_v", {"rc_verbs"}),
+        ("fabricheck run --environ openmpi-", {"openmpi-spack"}),
     ],
 )
 def test_a_shell_completes_commands_options_and_choices(words: str, offered: set[str]) -> None:
@@ -168,6 +173,13 @@ def test_a_shell_completes_commands_options_and_choices(words: str, offered: set
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert set(done.stdout.split()) == offered
+
+
+def test_the_help_has_each_command_in_one_panel() -> None:
+    shown = CliRunner().invoke(build(["--help"]), ["--help"], terminal_width=200).stdout
+    listed = re.findall(r"^│ ([a-z]+) ", shown, re.MULTILINE)
+    assert sorted(listed) == sorted(COMMANDS)
+    assert re.findall(r"^╭─ ([A-Z][\w ]+) ─", shown, re.MULTILINE) == ["Options", *PANELS]
 
 
 def test_every_command_has_examples() -> None:

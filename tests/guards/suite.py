@@ -1,10 +1,12 @@
 """A copy of the suite that a test may break, and what a run of it leaves behind."""
 
+import io
 import json
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ from typing import Any
 from tests.reframe_ext.recorded import measured, recorded
 from tests.testbeds import measured_again
 
+from fabricheck.cli import guarded
+from fabricheck.cli.application import build
 from fabricheck.judge.levels import Level
 from fabricheck.record.entries import CaseEntry, Sample
 from fabricheck_testbed import Testbed
@@ -212,9 +216,12 @@ class Suite:
         )
 
     def _report(self, *options: str) -> "subprocess.CompletedProcess[str]":
-        place = f"--perflogs={self.root / 'perflogs'}"
-        command: Sequence[str] = [str(PROGRAMS / "fabricheck"), "report", place, *options]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        """``fabricheck report`` without a process of its own, which would import for a second."""
+        words = ["report", f"--perflogs={self.root / 'perflogs'}", *options]
+        out, error = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(error):
+            code = guarded(lambda: build(["report"])(words))
+        return subprocess.CompletedProcess(words, code, out.getvalue(), error.getvalue())
 
     def recorded(self) -> list[CaseEntry]:
         """The cases of the record, without builds."""

@@ -1,7 +1,7 @@
 """Which node was measured when, and that turns reach every node as soon as they can."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -124,10 +124,6 @@ def test_the_command_says_who_is_late_and_ends_with_1(tmp_path: Path) -> None:
     assert run(tmp_path)[0] == 0
     with refused("FC3302", "testbed"):
         run(tmp_path, "--system", "other")
-
-
-def seen_by(rota: Mapping[str, int], tonight: int) -> int:
-    return max(tonight - last for last in rota.values())
 
 
 @pytest.mark.parametrize(("share", "busy_for"), [(0.0, 1), (0.3, 1), (0.6, 3)])

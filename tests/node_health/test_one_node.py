@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from fabricheck.node_health import one_node
 from fabricheck.node_health.survey import Expectations
 
 PORT = "sys/class/infiniband/mlx5_{}/ports/1/"
-Judge = Callable[..., tuple[int, dict[str, Any]]]
 
 
 @pytest.fixture

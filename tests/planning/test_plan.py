@@ -3,12 +3,11 @@
 import dataclasses
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.reframe_ext import warm
 
 from fabricheck.errors import FabricheckError
 from fabricheck.planning import plan
@@ -29,8 +28,6 @@ from fabricheck.runner.selection import RunSelection
 
 pytestmark = pytest.mark.integration
 
-REFRAME = Path(sys.executable).parent / "reframe"
-
 
 @pytest.fixture(scope="module")
 def local() -> Plan:
@@ -39,24 +36,13 @@ def local() -> Plan:
 
 def listed_by_reframe(*options: str, checks: str = "") -> set[tuple[str, ...]]:
     """Check, hash, partition and environment of each case of the system local."""
-    listed = subprocess.run(
-        [
-            REFRAME,
-            f"--config-file={SUITE / 'reframe-config.py'}",
-            "--system=local",
-            "-c",
-            SUITE / "checks" / checks,
-            "-lC",
-            *options,
-        ],
-        env=environment(SUITE),
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    where = (f"--config-file={SUITE / 'reframe-config.py'}", "--system=local")
+    which = ("-c", SUITE / "checks" / checks, "-lC", *options)
+    listed = warm.run([*where, *which], Path.cwd(), environment(SUITE))
+    assert listed.returncode == 0, listed.stdout + listed.stderr
     # What others depend on stands below them, after a caret; builds have a scope, after a tilde.
     lines = r"^(?:- | +\^)(?=[^~]*$)(\w+) .*/(\w+) @local:(\S+)\+(\S+)$"
-    return {match.groups() for match in re.finditer(lines, listed, re.MULTILINE)}
+    return {match.groups() for match in re.finditer(lines, listed.stdout, re.MULTILINE)}
 
 
 def test_what_the_command_line_names_is_chosen(local: Plan) -> None:

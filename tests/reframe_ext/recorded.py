@@ -7,6 +7,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from tests.reframe_ext import warm
+
 from fabricheck.record.entries import CaseEntry, Entry
 from fabricheck.record.read import entries, record_files
 
@@ -46,14 +48,8 @@ def reframe(
         (place / "suite.py").write_text(suite)
         suite = place / "suite.py"
     words = [f"--config-file={place / 'config.py'}", f"--checkpath={suite}", f"--prefix={place}"]
-    done = subprocess.run(
-        [REFRAME, *words, *(options or ["--run"])],
-        cwd=place,
-        env={**os.environ, "RFM_WARN_AS_ERROR": "1", **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words += options or ["--run"]
+    done = warm.run(words, place, {**os.environ, "RFM_WARN_AS_ERROR": "1", **variables})
     sys.stdout.write(done.stdout + done.stderr)
     return done
 

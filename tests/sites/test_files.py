@@ -64,9 +64,6 @@ def test_a_system_of_two_files_is_nobodys(tmp_path: Path) -> None:
     assert len(read_sites([one]).broken) == 2
 
 
-WEIGHT = "\nnight: {{budget: {{wall: 1h}}, weight: {{latency: {}}}}}\n"
-
-
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -36,6 +36,15 @@ COMMANDS: Final = {
 }
 """The commands, each a module of its name, and the first sentence of its help."""
 
+PANELS: Final = {
+    "Set up a site": "init site plan topology baseline references testbed",
+    "Measure": "run nightly locate accept sweep stress node",
+    "Look at what came out": "report explain scaling trend coverage compare history parse judge",
+    "Tell others": "exporter dashboard metrics",
+}
+"""What people come for, and the commands for it."""
+_PANEL: Final = {name: panel for panel, names in PANELS.items() for name in names.split()}
+
 
 def _tell_version(asked: bool) -> None:  # noqa: FBT001
     if asked:
@@ -69,13 +78,13 @@ def build(wanted: Sequence[str]) -> typer.Typer:
     known = [name for name in wanted if name in COMMANDS]
     for name in known or COMMANDS:
         if wanted and not known:
-            app.command(name, help=COMMANDS[name])(lambda: None)
+            app.command(name, help=COMMANDS[name], rich_help_panel=_PANEL[name])(lambda: None)
             continue
         module = importlib.import_module(f"fabricheck.cli.{name}")
         if hasattr(module, "app"):
-            app.add_typer(module.app, name=name, help=COMMANDS[name])
+            app.add_typer(module.app, name=name, help=COMMANDS[name], rich_help_panel=_PANEL[name])
         else:
-            app.command(name)(getattr(module, name))
+            app.command(name, rich_help_panel=_PANEL[name])(getattr(module, name))
     return app
 
 

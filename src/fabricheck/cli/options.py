@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import typer
 
+from fabricheck.cli import completion
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import folders, home
 
@@ -82,7 +83,12 @@ class Asked:
         ),
     ] = ""
     system: Annotated[
-        str, typer.Option(help="The last night of this system.", show_default="any")
+        str,
+        typer.Option(
+            help="The last night of this system.",
+            show_default="any",
+            autocompletion=completion.systems,
+        ),
     ] = ""
     perflogs: PerflogsOption = Path("perflogs")
 

@@ -5,11 +5,14 @@ from typing import Annotated
 
 import typer
 
+from fabricheck.cli import completion
 from fabricheck.cli.options import JsonOption
 from fabricheck.cli.output import tell
 from fabricheck.provenance import SUITE
 
-SystemOption = Annotated[str, typer.Option(help="ReFrame's name of the system.")]
+SystemOption = Annotated[
+    str, typer.Option(help="ReFrame's name of the system.", autocompletion=completion.systems)
+]
 app = typer.Typer(no_args_is_help=True)
 
 

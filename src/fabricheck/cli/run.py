@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabricheck.cli import completion
 from fabricheck.cli.options import gathered
 from fabricheck.cli.report import HISTORY, Compared, show, there
 from fabricheck.errors import FabricheckError, optional
@@ -23,14 +24,21 @@ SystemOption = Annotated[
     typer.Option(
         envvar="RFM_SYSTEM",
         help="System of sites/; 'testbed' starts the embedded cluster.",
+        autocompletion=completion.systems,
         show_default="that of this host",
     ),
 ]
 BenchmarkOption = Annotated[
-    list[str] | None, typer.Option(help="Only this benchmark; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        help="Only this benchmark; may be repeated.", autocompletion=completion.benchmarks
+    ),
 ]
 TransportOption = Annotated[
-    list[str] | None, typer.Option(help="Only this transport; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        help="Only this transport; may be repeated.", autocompletion=completion.transports
+    ),
 ]
 
 
@@ -44,7 +52,11 @@ class Only:
         list[int] | None, typer.Option(min=1, help="Only this number of nodes; may be repeated.")
     ] = None
     environ: Annotated[
-        list[str] | None, typer.Option(help="Only this environment (MPI); may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="Only this environment (MPI); may be repeated.",
+            autocompletion=completion.environments,
+        ),
     ] = None
     tag: Annotated[
         list[str] | None,

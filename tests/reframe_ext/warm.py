@@ -1,0 +1,97 @@
+"""Starts of ReFrame that share its imports: one process makes them, and forks for each start.
+
+Imports take half of the CPU time of a short run. A test of the start itself, or of other sources,
+starts ReFrame as a process of its own.
+"""
+
+import atexit
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+# What the imports read.
+_READ = ("PYTHONPATH", "FABRICHECK_BENCHMARKS")
+
+
+def run(
+    words: Sequence[str | Path], place: Path, variables: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """ReFrame with these words, in a directory and with these variables alone."""
+    if any(variables.get(name) != os.environ.get(name) for name in _READ):
+        raise ValueError(f"expected a start with the {_READ} of the tests, found another")
+    with tempfile.TemporaryDirectory() as kept:
+        files = [str(Path(kept) / name) for name in ("stdout", "stderr")]
+        process = _process()
+        assert process.stdin
+        assert process.stdout
+        request = [["reframe", *map(str, words)], str(place), dict(variables), files]
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        code = int(process.stdout.readline())
+        return subprocess.CompletedProcess(
+            ["reframe", *words], code, *(Path(each).read_text() for each in files)
+        )
+
+
+@functools.cache
+def _process() -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        # -P: this directory is no place for imports.
+        [sys.executable, "-P", __file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    # It ends where its input does.
+    atexit.register(process.communicate)
+    return process
+
+
+def _start(words: list[str], place: str, variables: dict[str, str], files: list[str]) -> None:
+    from reframe.frontend import cli
+
+    for number, name in enumerate([os.devnull, *files]):
+        os.dup2(os.open(name, os.O_RDWR | os.O_CREAT, 0o600), number)
+    os.chdir(place)
+    os.environ.clear()
+    os.environ.update(variables)
+    sys.argv[:] = words
+    tempfile.tempdir = None
+    code: object = 1
+    try:
+        code = cli.main()
+    except SystemExit as ended:
+        code = ended.code
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else int(code is not None))
+
+
+def _serve() -> None:
+    import fabricheck.reframe_ext.case
+    import fabricheck.reframe_ext.config
+    import fabricheck.reframe_ext.pair_health
+    import fabricheck.reframe_ext.recorder
+    import fabricheck.reframe_ext.surveys  # noqa: F401
+
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            _start(*json.loads(line))
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        sys.stdout.write(f"{code}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _serve()
