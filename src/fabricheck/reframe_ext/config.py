@@ -32,6 +32,7 @@ from fabricheck.transports.families import MPIS
 from fabricheck.transports.placement import SWITCH_GROUPS
 
 _FALLBACK = "local"
+_BY_PLACE = "%(check_system)s/%(check_partition)s"
 _WHEELS = Path("build/mpi")
 KEEP = "FABRICHECK_KEEP_REPORTS"
 """Environment variable with which ReFrame keeps its run reports and its results database, for its
@@ -340,9 +341,9 @@ def _logging(root: Path, site: Mapping[str, Any] = MappingProxyType({})) -> dict
     # What records nothing leaves the log of a run under way as it is.
     is_recorded = UNRECORDED not in os.environ
     log = str(root / "reports" / "reframe.log") if is_recorded else os.devnull
-    filelog = {"basedir": str(root / "reports" / "filelog"), "level": "info"}
+    where = {"basedir": str(root / "reports" / "filelog"), "prefix": _BY_PLACE}
     theirs = [
-        {**(filelog if each["type"] == "filelog" else {"level": "info"}), **each}
+        {"level": "info", **(where if each["type"] == "filelog" else {}), **each}
         for each in site.get("handlers_perflog", ())
     ]
     systems = [each["name"] for each in site.get("systems", ())]
