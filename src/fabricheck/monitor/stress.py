@@ -235,7 +235,8 @@ class _Follower:
                 scheduler = scheduler_for(self._plan, _PATIENCE)
                 self._standing = scheduler.standing(self._place.job_name, state.job)
                 states = scheduler.node_states()
-                self._dead = dead_nodes(self._nodes, [*self._blocks][-1:], scheduler, states)
+                nodes = {*self._nodes, *state.measured}
+                self._dead = dead_nodes(nodes, [*self._blocks][-1:], scheduler, states)
             self._asked = time.monotonic()
         if self._standing is None:
             return Doing.UNKNOWN

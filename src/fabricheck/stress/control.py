@@ -374,5 +374,6 @@ def _dead(place: StressDirectory, blocks: Sequence[CaseEntry]) -> dict[str, str]
         scheduler = scheduler_for(place.read_plan())
     except FabricheckError:
         scheduler = UNKNOWN
-    known, nodes = place.state().dead, {node for each in blocks for node in each.nodes}
-    return {**known, **dead_nodes(nodes, blocks, scheduler, scheduler.known_states())}
+    state = place.state()
+    nodes = {*state.measured, *(node for each in blocks for node in each.nodes)}
+    return {**state.dead, **dead_nodes(nodes, blocks, scheduler, scheduler.known_states())}

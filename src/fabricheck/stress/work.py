@@ -184,6 +184,9 @@ class Worker:
         """
         if not self._job or self._over():
             return
+        # Also those that died while it was not their turn.
+        known = self._place.state().measured
+        self._lose(dead_nodes(known, (), self._scheduler, self._states()))
         try:
             job = submit(self._place, self._scheduler, begin=begin, paused=paused)
         except FabricheckError as error:
