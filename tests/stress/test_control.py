@@ -293,7 +293,7 @@ def test_what_is_not_allowed_is_refused_before_anything_begins(
     [
         ({"environ": "openmpi", "placement": "rc-4n"}, "found no rdma and no nodes_4: correct"),
         ({"environ": "mpich", "placement": "tcp-2n"}, "found no environment mpich: correct"),
-        ({"environ": "openmpi", "placement": "tcp-1n"}, "at most 1 nodes, which the site file"),
+        ({"environ": "openmpi", "placement": "shm-1n"}, "at most 1 nodes, which the site file"),
     ],
 )
 def test_a_site_that_allows_what_it_has_not_is_told(
@@ -307,7 +307,7 @@ def test_a_site_that_allows_what_it_has_not_is_told(
     }
     monkeypatch.setattr(control, "REPORTS", tmp_path)
     monkeypatch.setattr(control, "_partition", lambda wish: (partition, StressExtra.of(says)))
-    wanted = "tcp-2n" if says["placement"] == "tcp-1n" else ""
+    wanted = "tcp-2n" if says["placement"] == "shm-1n" else ""
     with pytest.raises(FabricheckError, match=message):
         control.start(Wish(system="hpc", placement=wanted), print)
 
