@@ -109,11 +109,11 @@ def ask(board: dict[str, Any], state: State) -> dict[str, Any]:
 def marked(annotation: dict[str, Any], found: list[dict[str, Any]], span: Span) -> set[float]:
     """When something happened, as Grafana marks it: a value that is a time, or a series' begin."""
     if annotation["useValueForTime"]:
-        times = {float(value) / 1000 for each in found for _, value in each["values"]}
-        return {at for at in times if span.begin <= at <= span.end}
-    begins = set()
+        values = {float(value) / 1000 for each in found for _, value in each["values"]}
+        return {at for at in values if span.begin <= at <= span.end}
+    begins: set[float] = set()
     for each in found:
-        times = [at for at, _ in each["values"]]
+        times = {float(at) for at, _ in each["values"]}
         begins |= {at for at in times if at - span.step not in times}
     return begins
 

@@ -36,7 +36,7 @@ class Bench:
         self.states: dict[str, str] = {}
         monkeypatch.setenv("SLURM_JOB_ID", "17")
         monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-2]")
-        monkeypatch.setattr(work.signal, "signal", lambda *_: None)
+        monkeypatch.setattr("fabricheck.stress.work.signal.signal", lambda *_: None)
         monkeypatch.setattr(work, "settle", lambda *_, **__: 0)
         monkeypatch.setattr(work, "submit", self._submit)
         monkeypatch.setattr(Slurm, "known_states", lambda _: self.states)

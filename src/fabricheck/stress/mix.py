@@ -147,5 +147,6 @@ def following(done: list[CaseEntry], mixes: Sequence[Mapping[str, Any]]) -> tupl
 
 def mix_of(plan: Mapping[str, Any], block: int) -> Mapping[str, Any]:
     """The mix that a block is part of; for block 0, that of this hour."""
-    hour = plan["mixes"][plan["hours"][time.localtime().tm_hour]]
-    return next((e for e in plan["mixes"] if 0 < block - e["first"] < e["count"]), hour)
+    mixes: Sequence[Mapping[str, Any]] = plan["mixes"]
+    begun = (each for each in mixes if 0 < block - each["first"] < each["count"])
+    return next(begun, mixes[plan["hours"][time.localtime().tm_hour]])

@@ -77,8 +77,8 @@ def later(
 
 def length(plan: Mapping[str, Any], state: StressState) -> float:
     """Seconds of a turn, so that every node has one in time; endless where all have one at once."""
-    nodes = len(due(plan, state))
-    return plan["every"] / math.ceil(nodes / plan["nodes"]) if nodes > plan["nodes"] else math.inf
+    nodes, every = len(due(plan, state)), float(plan["every"])
+    return every / math.ceil(nodes / plan["nodes"]) if nodes > plan["nodes"] else math.inf
 
 
 def due(plan: Mapping[str, Any], state: StressState) -> dict[str, float]:

@@ -214,8 +214,8 @@ class Worker:
                 self._event("on_bad_node", level="error" if code else "info", node=node, code=code)
         return bool(new)
 
-    def _event(self, event: str, **fields: object) -> None:
-        emit(event, self._place.reports, stress=self._place.name, **fields)
+    def _event(self, event: str, *, level: str = "info", **fields: object) -> None:
+        emit(event, self._place.reports, level=level, stress=self._place.name, **fields)
 
     def _block(self, iteration: int, number: int) -> dict[str, str]:
         """Run one block, judge it and record it; a block that the scheduler cut off is none.
