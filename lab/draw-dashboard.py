@@ -95,9 +95,27 @@ def ask(board: dict[str, Any], state: State) -> dict[str, Any]:
             for panel in board["panels"]
             if "targets" in panel
         }
+        marks = [
+            {"time": at, "colour": each["iconColor"], "name": each["name"]}
+            for each in board["annotations"]["list"]
+            for at in marked(each, query(each["expr"], instant=False), span)
+        ]
     seconds, expression = max(slowest)
     sys.stdout.write(f"{state}: {seconds:.2f} s for the slowest query: {expression}\n")
-    return {"dashboard": board, "answers": answers, "start": span.begin, "end": end}
+    drawn = {"dashboard": board, "answers": answers, "marks": marks}
+    return {**drawn, "start": span.begin, "end": end}
+
+
+def marked(annotation: dict[str, Any], found: list[dict[str, Any]], span: Span) -> set[float]:
+    """When something happened, as Grafana marks it: a value that is a time, or a series' begin."""
+    if annotation["useValueForTime"]:
+        values = {float(value) / 1000 for each in found for _, value in each["values"]}
+        return {at for at in values if span.begin <= at <= span.end}
+    begins: set[float] = set()
+    for each in found:
+        times = {float(at) for at, _ in each["values"]}
+        begins |= {at for at in times if at - span.step not in times}
+    return begins
 
 
 def edges(board: dict[str, Any]) -> Iterator[tuple[str, float | None, str]]:

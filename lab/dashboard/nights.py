@@ -2,17 +2,9 @@
 
 from typing import Final
 
-from dashboard.panels import (
-    ONE_IS_GOOD,
-    ZERO_IS_GOOD,
-    Board,
-    Panel,
-    Query,
-    one,
-    table,
-)
+from dashboard import panels
+from dashboard.panels import NO_NIGHT, ZERO_IS_GOOD, Panel, Query, one, table
 
-_NO_NIGHT: Final = "no night yet (fabricheck nightly)"
 _CASE: Final = 'system=~"$system",partition=~"$partition",placement=~"$transport.*"'
 _OUTSIDE: Final = 'status!~"good|skipped"'
 _SYSTEM: Final = 'system=~"$system"'
@@ -24,11 +16,11 @@ def _farthest(expression: str) -> str:
     return f"{expression} and on ({on}) topk(10, max_over_time({expression}[$__range] @ end()))"
 
 
-NIGHTS = Board(
+NIGHTS = panels.Board(
     "fabric-nights-dashboard", "Fabric nights", "What became of the nights, and what changed.",
     "now-30d", "5m",
     (
-        ("system", "System", "fabricheck_verdict_passed"),
+        panels.SYSTEM,
         ("partition", "Partition", "fabricheck_case_status"),
         ("transport", "Placement", "fabricheck_case_status"),
     ),
@@ -36,26 +28,25 @@ NIGHTS = Board(
         (
             "The last night",
             (
-                one(
+                panels.verdict(
                     "Verdict", "Whether it may be called good, as its exit code says.",
-                    f"min(fabricheck_night_verdict_passed{{{_SYSTEM}}})", ONE_IS_GOOD, _NO_NIGHT,
-                    words=((0, "LOOK"), (1, "FINE")),
+                    f"min(fabricheck_night_verdict_passed{{{_SYSTEM}}})",
                 ),
                 one(
                     "Critical cases", "Cases that are critical.",
                     f'sum(fabricheck_night_cases{{{_SYSTEM},status="critical"}})', ZERO_IS_GOOD,
-                    _NO_NIGHT,
+                    NO_NIGHT,
                 ),
                 one(
                     "Cases not proved", "Untrusted, without reference, disturbed or not run.",
                     "sum(fabricheck_night_cases"
                     f'{{{_SYSTEM},status!~"good|warning|critical|skipped"}})', ZERO_IS_GOOD,
-                    _NO_NIGHT,
+                    NO_NIGHT,
                 ),
                 one(
                     "Regressions", "Exit code of the trend of the last night: 1 is one that is "
                     "open.",
-                    'max(fabricheck_night_step_exit_code{step="trend"})', ZERO_IS_GOOD, _NO_NIGHT,
+                    'max(fabricheck_night_step_exit_code{step="trend"})', ZERO_IS_GOOD, NO_NIGHT,
                     words=((0, "none"), (1, "OPEN"), (2, "unknown")),
                 ),
                 one(
@@ -66,7 +57,7 @@ NIGHTS = Board(
                 one(
                     "Steps that failed", "Steps of the last night that did not end well.",
                     'count(fabricheck_night_step_exit_code{step!="trend"} > 0) '
-                    "or 0 * count(fabricheck_night_step_exit_code)", ZERO_IS_GOOD, _NO_NIGHT,
+                    "or 0 * count(fabricheck_night_step_exit_code)", ZERO_IS_GOOD, NO_NIGHT,
                 ),
                 table(
                     "Cases that are not good", "The first hundred of the last night.",
@@ -77,7 +68,7 @@ NIGHTS = Board(
                 table(
                     "What ran", "Software of the last night's cases.",
                     f"topk(50, fabricheck_software_info{{{_SYSTEM}}})",
-                    "system partition environment mpi mpi_version ucx_version", _NO_NIGHT,
+                    "system partition environment mpi mpi_version ucx_version", NO_NIGHT,
                 ),
             ),
         ),
@@ -90,7 +81,7 @@ NIGHTS = Board(
                         Query(f"sum by (status) (fabricheck_night_cases{{{_SYSTEM},{_OUTSIDE}}})",
                               "{{status}}"),
                     ),
-                    _NO_NIGHT,
+                    NO_NIGHT,
                 ),
                 Panel(
                     "Verdict by system", "1 is good, 0 is not.", "none",
@@ -98,7 +89,7 @@ NIGHTS = Board(
                         Query(f"topk(20, fabricheck_night_verdict_passed{{{_SYSTEM}}})",
                               "{{system}}"),
                     ),
-                    _NO_NIGHT, ends=(0, 1),
+                    NO_NIGHT, ends=(0, 1),
                 ),
                 Panel(
                     "Most of their tolerance",
@@ -108,7 +99,7 @@ NIGHTS = Board(
                         Query(_farthest(f"fabricheck_case_reference_ratio{{{_CASE}}}"),
                               "{{benchmark}} {{placement}} {{environment}}"),
                     ),
-                    _NO_NIGHT, steps=((None, "green"), (1, "red")),
+                    NO_NIGHT, steps=((None, "green"), (1, "red")),
                 ),
                 Panel(
                     "Allreduce at 1 MiB", "The ten slowest placements, at p50.", "s",
@@ -120,7 +111,7 @@ NIGHTS = Board(
                             "{{placement}} {{environment}}",
                         ),
                     ),
-                    _NO_NIGHT, log=True,
+                    NO_NIGHT, log=True,
                 ),
                 Panel(
                     "Latency of small messages", "The ten slowest placements at 8 B, p50.", "s",
@@ -132,7 +123,7 @@ NIGHTS = Board(
                             "{{placement}} {{environment}}",
                         ),
                     ),
-                    _NO_NIGHT, log=True,
+                    NO_NIGHT, log=True,
                 ),
                 Panel(
                     "Alerts", "How many fire, by name.", "none",
@@ -144,10 +135,5 @@ NIGHTS = Board(
                 ),
             ),
         ),
-    ),
-    (
-        ("Night", "fabricheck_night_run_timestamp_seconds * 1000", "blue"),
-        ("Software changed", "fabricheck_software_info unless fabricheck_software_info offset 1d",
-         "orange"),
     ),
 )  # fmt: skip

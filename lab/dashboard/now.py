@@ -2,34 +2,23 @@
 
 from typing import Final
 
-from dashboard.panels import (
-    ONE_IS_GOOD,
-    PLAIN,
-    PORT,
-    ZERO_IS_GOOD,
-    Board,
-    Panel,
-    Query,
-    band_steps,
-    greatest,
-    one,
-    table,
-    told,
-)
+from dashboard import panels
+from dashboard.panels import ONE_IS_GOOD, PLAIN, PORT, ZERO_IS_GOOD, Panel, Query, one, table
 from fabricheck.fabric.counters import BANDS
 
+_greatest: Final = panels.greatest
 _NO_PORTS: Final = "no exporter of ports (fabricheck exporter --ports)"
 _NO_STRESS: Final = "no stress runs (fabricheck stress start)"
-_NO_NIGHT: Final = "no night yet (fabricheck nightly)"
 _STRESS: Final = 'name=~"$stress",system=~"$system",partition=~"$partition",transport=~"$transport"'
 _PLACE: Final = "{{node}} {{device}}:{{port}}"
-_ECN, _PFC = told(BANDS["ecn"]), told(BANDS["pfc"])
+_ECN, _PFC = panels.told(BANDS["ecn"]), panels.told(BANDS["pfc"])
 _DOWN: Final = f"fabricheck:port:down{{{PORT}}}"
 _FIRING: Final = (
     'count by (severity, alertname, leaf, system, name) (ALERTS{alertstate="firing",leaf!=""}) or '
     "count by (severity, alertname, node, device, name, system, instance) "
     '(ALERTS{alertstate="firing",leaf=""})'
 )
+_DUE: Final = f"fabricheck_stress_node_due_timestamp_seconds{{{_STRESS}}}"
 _ALLREDUCE: Final = f'{{{_STRESS},operation="allreduce",statistic="avg"}}'
 
 
@@ -37,11 +26,11 @@ def _spread(name: str) -> str:
     return f"fabricheck:{name}:rate5m{{{PORT}}}"
 
 
-NOW = Board(
+NOW = panels.Board(
     "mpi-benchmark-dashboard", "Fabric now", "What is wrong in the fabric now, and where.",
     "now-1h", "30s",
     (
-        ("system", "System", "fabricheck_verdict_passed"),
+        panels.SYSTEM,
         ("partition", "Partition", "fabricheck_stress_state"),
         ("stress", "Stress", "fabricheck_stress_state"),
         ("transport", "Transport", "fabricheck_stress_state"),
@@ -52,12 +41,11 @@ NOW = Board(
         (
             "What is wrong",
             (
-                one(
+                panels.verdict(
                     "Last night", "Whether the last night may be called good; where none was set "
                     "up, the newest run.",
                     'min(fabricheck_night_verdict_passed{system=~"$system"}) '
                     'or min(fabricheck_verdict_passed{system=~"$system"})',
-                    ONE_IS_GOOD, _NO_NIGHT, words=((0, "LOOK"), (1, "FINE")),
                 ),
                 one(
                     "Alerts", "Alerts that fire, and are not held back.",
@@ -120,15 +108,14 @@ NOW = Board(
                     f'{{{_STRESS},level!~"good|warning"}})', ZERO_IS_GOOD, _NO_STRESS,
                 ),
                 one(
-                    "Began again", "How often the job yielded its nodes, or lost them.",
-                    f"max(fabricheck_stress_restarts_total{{{_STRESS}}})",
+                    "Nodes late", "Nodes that waited longer for a block than the site allows.",
+                    f"count(time() > {_DUE}) or 0 * count({_DUE})",
                     ((None, "green"), (1, "yellow")), _NO_STRESS,
                 ),
                 one(
                     "Nodes left out", "Nodes that the stress lost or leaves out.",
-                    f"sum(fabricheck_stress_node_dead{{{_STRESS}}}) "
-                    f"+ (sum(fabricheck_stress_node_excluded{{{_STRESS}}}) "
-                    f"or 0 * sum(fabricheck_stress_node_dead{{{_STRESS}}}))",
+                    f"sum(fabricheck_stress_node_dead{{{_STRESS}}} "
+                    f"or fabricheck_stress_node_excluded{{{_STRESS}}})",
                     ZERO_IS_GOOD, _NO_STRESS,
                 ),
                 Panel(
@@ -195,16 +182,16 @@ NOW = Board(
                 ),
                 Panel(
                     "ECN marks", f"The ten ports with most, packets with a mark: {_ECN}.", "pps",
-                    (Query(greatest(_spread("ecn_marked_packets")), _PLACE),),
-                    _NO_PORTS, steps=band_steps("ecn"),
+                    (Query(_greatest(_spread("ecn_marked_packets")), _PLACE),),
+                    _NO_PORTS, steps=panels.band_steps("ecn"),
                 ),
                 Panel(
                     "Pauses at the nodes", f"The ten ports with most pause frames: {_PFC}.", "pps",
                     (
-                        Query(greatest(_spread("pause_frames"), "node, device, port, direction"),
+                        Query(_greatest(_spread("pause_frames"), "node, device, port, direction"),
                               "{{node}} {{device}}:{{port}} {{direction}}"),
                     ),
-                    _NO_PORTS, steps=band_steps("pfc"),
+                    _NO_PORTS, steps=panels.band_steps("pfc"),
                 ),
                 Panel(
                     "ECN marks by leaf", "The sum of each leaf's ports, as targets are labelled.",
@@ -233,7 +220,7 @@ NOW = Board(
                     "Sent again or lost", "The ten ports with most, by the band that judges them.",
                     "cps",
                     (
-                        Query(greatest(_spread("retransmissions"), "node, device, port, band"),
+                        Query(_greatest(_spread("retransmissions"), "node, device, port, band"),
                               f"{_PLACE} {{{{band}}}}"),
                     ),
                     _NO_PORTS,
@@ -245,7 +232,7 @@ NOW = Board(
                         Query('topk(10, rate(nexus_pfc_rx_frames{interface=~"ii.*"}'
                               "[$__rate_interval]))", "{{interface}}"),
                     ),
-                    "no exporter of a switch", steps=band_steps("pfc"),
+                    "no exporter of a switch", steps=panels.band_steps("pfc"),
                 ),
                 Panel(
                     "Active ports by leaf", "A leaf that falls has lost its switch, or a rail.",
@@ -260,9 +247,5 @@ NOW = Board(
                 ),
             ),
         ),
-    ),
-    (
-        ("Night", "fabricheck_night_run_timestamp_seconds * 1000", "blue"),
-        ("Stress", 'fabricheck_stress_state{state="running"} == 1', "purple"),
     ),
 )  # fmt: skip

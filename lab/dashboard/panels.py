@@ -17,6 +17,19 @@ MOST: Final = 10
 """Lines of a panel that shows the greatest of thousands."""
 
 
+NO_NIGHT: Final = "no night yet (fabricheck nightly)"
+SYSTEM: Final = ("system", "System", "fabricheck_verdict_passed")
+"""The variable that both dashboards have."""
+MARKS: Final = (
+    ("Night", "fabricheck_night_run_timestamp_seconds * 1000", "blue"),
+    ("Stress", 'fabricheck_stress_state{state="running"} == 1', "purple"),
+    ("Acceptance", "fabricheck_acceptance_info", "yellow"),
+    ("Software changed", "fabricheck_software_info unless fabricheck_software_info offset 1d",
+     "orange"),
+)  # fmt: skip
+"""What happened, marked in each panel of both: name, expression, colour."""
+
+
 class Kind(StrEnum):
     """How a panel is drawn."""
 
@@ -80,7 +93,6 @@ class Board(NamedTuple):
         refresh: how often it asks.
         variables: label, title, and a metric that has it.
         rows: panels by the title of their row.
-        annotations: name, expression and colour of what happened.
     """
 
     uid: str
@@ -90,7 +102,6 @@ class Board(NamedTuple):
     refresh: str
     variables: tuple[tuple[str, str, str], ...]
     rows: tuple[tuple[str, tuple[Panel, ...]], ...]
-    annotations: tuple[tuple[str, str, str], ...] = ()
 
 
 def band_steps(name: str) -> Steps:
@@ -118,6 +129,12 @@ def one(
     """A panel that shows the last value."""
     queries = (Query(expression),)
     return Panel(title, description, unit, queries, empty, Kind.VALUE, steps, words, width=4)
+
+
+def verdict(title: str, description: str, expression: str) -> Panel:
+    """Whether a night may be called good, in words."""
+    words = ((0, "LOOK"), (1, "FINE"))
+    return one(title, description, expression, ONE_IS_GOOD, NO_NIGHT, words=words)
 
 
 def table(

@@ -42,7 +42,7 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from dashboard.nights import NIGHTS
 from dashboard.now import NOW
-from dashboard.panels import Board, Kind, Panel, Steps
+from dashboard.panels import MARKS, Board, Kind, Panel, Steps
 from fabricheck.provenance import SUITE
 
 BOARDS: Final = {
@@ -75,7 +75,7 @@ def render(given: Board) -> str:
         board = board.with_variable(_variable(name, title, family))
     for name, title in (("pages", "Address of the nights' pages"), ("docs", "Address of the docs")):
         board = board.with_variable(TextBoxVariable(name).label(title))
-    for name, expression, colour in given.annotations:
+    for name, expression, colour in MARKS:
         board = board.annotation(_Annotation(name, expression, colour))
     number = itertools.count(1)
     for title, panels in given.rows:
@@ -89,11 +89,19 @@ def _link(title: str, url: str) -> DashboardLink:
     return DashboardLink(title).type(DashboardLinkType.LINK).url(url).keep_time(keep_time=False)
 
 
+class _Marked(AnnotationQuery):
+    """With what Grafana's model leaves out: whether a value is the time, in milliseconds."""
+
+    def to_json(self) -> dict[str, object]:
+        is_time = str(self.expr).endswith("* 1000")
+        return {**super().to_json(), "useValueForTime": is_time, "titleFormat": self.name}
+
+
 class _Annotation(Builder[AnnotationQuery]):
-    """A query whose results are marked in each panel; a value is the time where it is one."""
+    """A query whose results are marked in each panel."""
 
     def __init__(self, name: str, expression: str, colour: str) -> None:
-        self._query = AnnotationQuery(name, _DATA, icon_color=colour, expr=expression)
+        self._query = _Marked(name, _DATA, icon_color=colour, expr=expression)
 
     def build(self) -> AnnotationQuery:
         return self._query

@@ -74,6 +74,7 @@ def _hour(state: State, span: Span) -> Iterator[Row]:
     yield from _stress(state, span)
     yield from _alerts(state, span)
     yield from _night(state, span)
+    yield from _campaign(state, span, 0.4, 1)
 
 
 def _of(span: Span, value: float) -> list[float]:
@@ -142,8 +143,8 @@ def _ports(state: State, span: Span) -> Iterator[Row]:
 def _stress(state: State, span: Span) -> Iterator[Row]:
     runs = 1.0 if state is not State.ACCEPTANCE else 0.0
     stays = [1.0] * 10 if runs else [0.4]
-    for doing in ("running", "waiting", "preempted"):
-        now = (doing == "running") == bool(runs) and (runs or doing == "preempted")
+    for doing in ("running", "waiting", "paused"):
+        now = (doing == "running") == bool(runs) and (runs or doing == "paused")
         before = float(doing == "running")
         course = _since(span, 0.4, before, float(now))
         yield "fabricheck_stress_state", f'{_STRESS},state="{doing}"', course
@@ -153,7 +154,10 @@ def _stress(state: State, span: Span) -> Iterator[Row]:
     grows = [6.0 * min(each, int(end * count)) for each in range(count)]
     last = [span.begin + span.step * min(each, int(end * count)) - 7.0 for each in range(count)]
     yield "fabricheck_stress_last_block_timestamp_seconds", _STRESS, last
-    yield "fabricheck_stress_restarts_total", _STRESS, _since(span, 0.4, 0, 1 - runs)
+    for node in range(NODES):
+        due = [float(at + HOUR) for at in range(span.begin, span.end + 1, span.step)]
+        labels = f'{_STRESS},node="n{node + 1:03}"'
+        yield "fabricheck_stress_node_due_timestamp_seconds", labels, due
     bad = 40 if state is State.LEAF_DOWN else 0
     yield "fabricheck_stress_blocks_total", f'{_STRESS},level="good"', grows
     yield (
@@ -202,8 +206,6 @@ def _alerts(state: State, span: Span) -> Iterator[Row]:
             where = f'leaf="leaf05",node="n{node + 1:03}",device="mlx5_0",port="1"'
             yield fires("LinkDown", "critical", 0.62, where)
         yield fires("StressFailing", "warning", 0.7, 'name="weekly"')
-    if state is State.ACCEPTANCE:
-        yield fires("StressPreempted", "warning", 0.65, 'name="weekly"')
 
 
 def _night(state: State, span: Span) -> Iterator[Row]:
@@ -211,6 +213,15 @@ def _night(state: State, span: Span) -> Iterator[Row]:
     yield "fabricheck_night_verdict_passed", f'system="{_SYSTEM}"', _of(span, passed)
     for source in ("run", "night", "schedule", "stress"):
         yield "fabricheck_exporter_source_up", f'source="{source}"', _of(span, 1)
+
+
+def _campaign(state: State, span: Span, since: float, until: float) -> Iterator[Row]:
+    """The runs of an acceptance, from one share of the time to another."""
+    if state is State.ACCEPTANCE:
+        on = _since(span, since, math.nan, 1)
+        off = _since(span, until, 0, math.nan)
+        labels = f'campaign="fw28",system="{_SYSTEM}"'
+        yield "fabricheck_acceptance_info", labels, [a + b for a, b in zip(on, off, strict=True)]
 
 
 def _nights(state: State, span: Span) -> Iterator[Row]:
@@ -221,6 +232,10 @@ def _nights(state: State, span: Span) -> Iterator[Row]:
         "fabricheck_night_verdict_passed", f'system="{_SYSTEM}"',
         _since(span, share, 1, float(state is not State.LEAF_DOWN)),
     )  # fmt: skip
+    yield from _campaign(state, span, 0.8, 0.9)
+    ended = [at - (at - span.begin) % DAY for at in range(span.begin, span.end + 1, span.step)]
+    labels = f'system="{_SYSTEM}"'
+    yield "fabricheck_night_run_timestamp_seconds", labels, [float(at) for at in ended]
     overdue = _of(span, span.end + 19 * HOUR)
     yield "fabricheck_night_overdue_timestamp_seconds", "", overdue
     for step, code in (("run", 0), ("trend", 0), ("report", 0)):
@@ -232,7 +247,8 @@ def _nights(state: State, span: Span) -> Iterator[Row]:
         yield "fabricheck_night_cases", labels, _since(span, share, usual, now)
     before, after = ("5.0.6", "5.0.8") if state is State.ACCEPTANCE else ("5.0.8", "5.0.8")
     changed = before != after
-    for version, low, high in ((before, 1, math.nan), (after, math.nan, 1))[: 1 + changed]:
+    # An acceptance measures both sides in turn: the old version is there to its end.
+    for version, low, high in ((before, 1, 1), (after, math.nan, 1))[: 1 + changed]:
         both = (low, high) if changed else (1, 1)
         place = f'system="{_SYSTEM}",partition="compute",environment="openmpi",mpi="openmpi"'
         labels = f'{place},mpi_version="{version}",ucx_version="1.20.1"'
@@ -256,6 +272,9 @@ def _nights(state: State, span: Span) -> Iterator[Row]:
             size, usual = (1048576, 6e-4) if benchmark == "allreduce" else (8, 2e-6)
             grown = usual * (1 + number / 100)
             course = _wave(span, grown, grown * 1.04, number)
+            if changed:
+                faster = _since(span, 0.8, 1.0, 0.9)
+                course = [a * b for a, b in zip(course, faster, strict=True)]
             labels = f'{place},statistic="p50",size_bytes="{size}"'
             yield "fabricheck_case_latency_seconds", labels, course
     if state is State.LEAF_DOWN:

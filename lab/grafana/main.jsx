@@ -8,7 +8,7 @@ import {
 } from "@grafana/data";
 import { BigValue, GlobalStyles, PanelChrome, Table, ThemeContext, TimeSeries } from "@grafana/ui";
 
-const { dashboard, answers, start, end, edges } = window.drawn;
+const { dashboard, answers, marks = [], start, end, edges } = window.drawn;
 const theme = createTheme({ colors: { mode: "dark" } });
 const COLUMN = 1440 / 24, ROW = 38, GAP = 8;
 
@@ -87,7 +87,28 @@ function Content({ panel, width, height }) {
   if (!found.length) return <div className="none">{panel.fieldConfig.defaults.noValue}</div>;
   const range = { from: dateTime(start * 1000), to: dateTime(end * 1000) };
   return <TimeSeries width={width} height={height} frames={found} timeRange={{ ...range, raw: range }} timeZone="utc"
-    legend={{ showLegend: true, displayMode: "list", placement: "bottom", calcs: [] }}>{() => null}</TimeSeries>;
+    legend={{ showLegend: true, displayMode: "list", placement: "bottom", calcs: [] }}>{mark}</TimeSeries>;
+}
+
+// What happened, as dashed lines with a foot, where Grafana draws them.
+function mark(config) {
+  config.addHook("draw", plot => {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    for (const { time, colour } of marks) {
+      const x = plot.valToPos(time * 1000, "x", true);
+      ctx.strokeStyle = ctx.fillStyle = theme.visualization.getColorByName(colour);
+      ctx.lineWidth = 1;
+      ctx.setLineDash([5, 5]);
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      ctx.fillRect(x - 3, bbox.top + bbox.height, 6, 4);
+    }
+    ctx.restore();
+  });
+  return null;
 }
 
 function Panel({ panel }) {

@@ -5,13 +5,16 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 from fabricheck.errors import FabricheckError
 
 _POLL: Final = 0.05
+_RUN: Final = ".lock"
+"""Whoever measures in a checkout holds this; ReFrame inherits it."""
+_BLOCKS: Final = ".blocks.lock"
 
 
 class BusyError(FabricheckError):
@@ -55,6 +58,42 @@ def held(
         yield lock
     finally:
         os.close(lock)
+
+
+@contextmanager
+def of_run(
+    reports: Path, busy: str, *, patience: float = 1.0, blocks: float = 3700.0
+) -> Iterator[int]:
+    """Hold the fabric for a run, once the blocks of stresses that are under way have ended.
+
+    Args:
+        reports: the suite's directory of reports.
+        busy: what is said if another run holds it.
+        patience: seconds to wait for that one; a block holds it for a moment before it begins.
+        blocks: seconds to wait for blocks, of which none may take longer than an hour.
+
+    Raises:
+        BusyError: if another run holds it, or a block doesn't end in time.
+    """
+    lock_file = reports / _BLOCKS
+    late = f"FC3503 expected blocks of stress to end, found one that holds {lock_file}: stop it"
+    with held(reports / _RUN, busy, patience=patience) as lock:
+        with held(lock_file, late, patience=blocks):
+            pass
+        yield lock
+
+
+@contextmanager
+def of_block(reports: Path) -> Iterator[None]:
+    """Hold it for a block of a stress: beside those of others, never beside a run.
+
+    Raises:
+        BusyError: if a run holds it, or waits for blocks to end.
+    """
+    with ExitStack() as stack:
+        with held(reports / _RUN, shared=True):
+            stack.enter_context(held(reports / _BLOCKS, shared=True))
+        yield
 
 
 def _close_to_others(lock: int, path: Path) -> None:

@@ -172,9 +172,11 @@ def test_one_runs_yields_to_a_user_goes_on_and_ends_after_a_block(
     # A node that fails is no user's job, though Slurm lets the stress wait again for both.
     job = stress.start()
     stress.until(stress.blocks, "a block")
-    stress.slurm("scontrol", "update", "nodename=n1", "state=down", "reason=test")
+    # It has its turn on the nodes that waited, and its worker on the first of them.
+    name = f"nodename={stress.blocks()[-1].nodes[0]}"
+    stress.slurm("scontrol", "update", name, "state=down", "reason=test")
     stress.until(lambda: stress.doing() == "requeued", "its node has failed")
-    stress.slurm("scontrol", "update", "nodename=n1", "state=resume")
+    stress.slurm("scontrol", "update", name, "state=resume")
     assert stress("stop").returncode == 0
 
     # At once: the block under way does not count, and the job does not come back.

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guards")]
 LATENCY = "fabricheck_stress_latency_seconds"
 
 
-def test_a_node_that_dies_under_a_stress_is_an_alert_and_leaves_no_latency(
+def test_a_node_that_dies_under_a_stress_is_an_alert_that_stays(
     stress: Controller, stack: ExitStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     suite = stress.suite
@@ -45,6 +45,6 @@ def test_a_node_that_dies_under_a_stress_is_an_alert_and_leaves_no_latency(
     # The next test's ``up`` replaces a testbed that has lost a node.
     suite.testbed.kill_node("n2")
     wait_until(lambda: web.alerts.get("StressNodeDead") == "firing", seen)
-    wait_until(lambda: web.alerts.get("StressDown") == "firing", seen)
+    # The next job waits for another node in its place.
     wait_until(lambda: not loop.query(LATENCY), lambda: loop.query(LATENCY))
     assert "StressNodeDead" not in web.resolved

@@ -43,11 +43,11 @@ class Exporter:
         )  # fmt: skip
         assert self.process.stderr
         self.said = []
-        while not self.said or "serving" not in self.said[-1]:
+        while not self.said or "event=exporter_serves" not in self.said[-1]:
             line = self.process.stderr.readline()
             assert line, f"the exporter ended: {self.said}"
             self.said.append(line)
-        self.port = int(self.said[-1].split()[-1])
+        self.port = int(self.said[-1].rpartition("=")[2])
 
     def get(self, path: str, **headers: str) -> tuple[int, str, str]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
@@ -270,7 +270,9 @@ def test_a_source_that_fails_is_said_once(capsys: pytest.CaptureFixture[str]) ->
         refresher.refresh()
     source.error = None
     refresher.refresh()
-    assert capsys.readouterr().err == "run: no report\nrun: it can be read again\n"
+    down, up = capsys.readouterr().err.splitlines()
+    assert down.endswith(' level=error event=source_down source=run why="no report"')
+    assert up.endswith(" level=info event=source_up source=run")
     source.error = ZeroDivisionError()
     refresher.refresh()
     assert b'source_up{source="run"} 0.0' in gzip.decompress(refresher.page(PLAIN))

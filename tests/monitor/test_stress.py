@@ -29,7 +29,7 @@ ALLOWED = 331
 class Scheduler:
     """Says what it is told to say."""
 
-    name, is_silent = SLURM.name, staticmethod(SLURM.is_silent)
+    name, reports, is_silent = SLURM.name, SLURM.reports, staticmethod(SLURM.is_silent)
 
     def __init__(self) -> None:
         self.says: Standing | None = Standing(Phase.RUNNING)
@@ -369,3 +369,33 @@ def test_nodes_that_are_dead_or_left_out_have_names(tmp_path: Path, scheduler: S
         "n4": 0,
     }
     assert found['fabricheck_stress_node_excluded{name="s",node="n9"}'] == 1
+
+
+def test_a_node_that_was_left_out_stays_an_alert_and_the_others_have_a_time(
+    tmp_path: Path, scheduler: Scheduler
+) -> None:
+    made = seed(tmp_path)
+    measured = {"n1": BEGIN + 2.0, "n4": 0.0, "n9": 0.0}
+    made.change(dead={"n9": "link down on n9 eth0"}, measured=measured)
+    found = values(Stress(tmp_path).read())
+    assert found['fabricheck_stress_node_dead{name="s",node="n9"}'] == 1
+    assert found['fabricheck_stress_node_excluded{name="s",node="n9"}'] == 1
+    late = "fabricheck_stress_node_due_timestamp_seconds"
+    # Who was never measured has as long as a stress has since it was started.
+    assert {name: each for name, each in found.items() if name.startswith(late)} == {
+        f'{late}{{name="s",node="n1"}}': BEGIN + 3602,
+        f'{late}{{name="s",node="n4"}}': BEGIN + 3600,
+    }
+
+
+def test_a_stress_that_waits_for_a_run_is_paused(tmp_path: Path, scheduler: Scheduler) -> None:
+    made = seed(tmp_path)
+    made.change(paused="a run measures in this checkout")
+    for phase in (Phase.WAITING, Phase.RUNNING):
+        scheduler.says = Standing(phase)
+        found = values(Stress(tmp_path).read())
+        assert found['fabricheck_stress_state{name="s",state="paused"}'] == 1
+        assert found['fabricheck_stress_running{name="s"}'] == 0
+        assert not latest(found)
+    scheduler.says = Standing(Phase.GONE)
+    assert values(Stress(tmp_path).read())['fabricheck_stress_state{name="s",state="gone"}'] == 1

@@ -269,3 +269,29 @@ def test_a_wheel_gives_its_prefix_to_compilers_and_nothing_else_to_reframe(
     found = {each["name"]: each for each in site_configuration(suite)["environments"]}
     assert found["b"]["cxx"] == f"{suite}/bin/mpicxx"
     assert not {"wheel", "needs"} & found["b"].keys()
+
+
+def test_handlers_of_a_site_get_its_cases_beside_the_record(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handlers = "[{type: filelog}, {type: httpjson, url: 'http://db1:80/x', level: warning}]"
+    (suite / "sites" / "cluster.yaml").write_text(f"{SITE}handlers_perflog: {handlers}\n")
+    monkeypatch.setenv(VARIABLE, "main")
+    everybody, own = site_configuration(suite)["logging"]
+    assert own["target_systems"] == ["cluster"]
+    (record,) = everybody["handlers_perflog"]
+    ours, filelog, pushed = own["handlers_perflog"]
+    assert ours == record
+    assert (filelog["type"], filelog["level"]) == ("filelog", "info")
+    assert filelog["basedir"] == str(suite / "reports" / "filelog")
+    assert pushed == {"type": "httpjson", "level": "warning", "url": "http://db1:80/x"}
+    # What records nothing pushes nothing.
+    monkeypatch.setenv(UNRECORDED, "1")
+    assert len(site_configuration(suite)["logging"][1]["handlers_perflog"]) == 1
+
+
+def test_a_handler_that_is_none_of_reframes_is_refused(suite: Path) -> None:
+    path = suite / "sites" / "cluster.yaml"
+    path.write_text(f"{SITE}handlers_perflog: [{{type: fabricheck}}]\n")
+    (error,) = config.usable_sites(suite).broken.values()
+    assert "handlers_perflog" in str(error)

@@ -57,11 +57,12 @@ def place(
 ) -> StressDirectory:
     """The place of a stress with a plan, a state and blocks."""
     made = StressDirectory(path)
-    numbers = {"seconds": 1, "duty": 1, "pause": 1, "block_limit": 300}
+    numbers = {"seconds": 1, "duty": 1, "pause": 1, "block_limit": 300, "every": 3600, "nodes": 8}
+    lists = {"mixes": [{"first": 0, "count": 4, "pause": 1}], "hours": [0] * 24, "exclude": []}
     blocks_ = [{"setting": {"extras": {}, "features": []}}] * 4
     where = {"system": "testbed", "partition": "main", "environ": "openmpi"}
     plan = {**where, "scheduler": scheduler, "placement": "rc-8n", "blocks": blocks_}
-    made.write_plan({**plan, **numbers})
+    made.write_plan({**plan, **numbers, **lists})
     made.change(session=SESSION, started=BEGIN, began=BEGIN, until=BEGIN + 3600, **state)
     for each in blocks:
         made.append(each)

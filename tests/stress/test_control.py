@@ -19,7 +19,8 @@ from fabricheck.schedulers.protocol import Phase
 from fabricheck.schedulers.slurm import Slurm
 from fabricheck.sites.extras import StressExtra
 from fabricheck.stress import control, state
-from fabricheck.stress.control import Wish, results
+from fabricheck.stress.control import Wish
+from fabricheck.stress.judged import results
 from fabricheck.stress.state import dead_nodes, job_script, scheduler_for
 from fabricheck.units import seconds_of
 
@@ -59,6 +60,9 @@ PLAN = {
     "seconds": 3600,
     "block_limit": 300,
     "options": ["--partition=stress"],
+    "every": 3600,
+    "mix": "mix once",
+    "mixes": [{"first": 0, "count": 1, "pause": 0}],
 }
 SHOWN = {"placement": "tcp-2n", "environ": "openmpi", "duty": 1, "pause": 0}
 
@@ -82,6 +86,28 @@ def test_a_job_yields_comes_back_and_ends_after_a_block(slurm: Stand, tmp_path: 
         "--partition=stress",
         "--time=67",
     } <= set(words)
+
+
+def test_a_job_that_submits_the_next_hands_none_of_its_variables_on(
+    slurm: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = slurm("sbatch", "18")
+    script = calls.with_name("bin") / "sbatch"
+    script.write_text(script.read_text().replace("printf", f"env >{tmp_path / 'env'}; printf", 1))
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "3")
+    monkeypatch.setenv("SLURM_CONF", "/etc/slurm.conf")
+    Slurm().submit("s", tmp_path / "job.sh", tmp_path / "log", PLAN | {"begin": 300.0})
+    assert "--begin=now+300" in calls.read_text().split()
+    given = (tmp_path / "env").read_text()
+    assert "SLURM_CONF=" in given
+    assert "SLURM_RESTART_COUNT" not in given
+
+
+def test_nodes_of_the_partition_that_the_options_name(slurm: Stand) -> None:
+    rows = "n1 idle main*", "n1 idle stress", "n2 drained stress", "n3 down* stress"
+    slurm("sinfo", "\n".join([*rows, "n4 mixed stress"]))
+    assert Slurm().nodes_for(["--qos=low", "--partition=stress"]) == {"n1": "idle", "n4": "mixed"}
+    assert Slurm().nodes_for([]) == {"n1": "idle"}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +137,7 @@ def test_a_job_that_slurm_has_forgotten_is_gone_and_silence_is_not(slurm: Stand)
 def test_a_job_of_that_number_and_another_name_is_none(slurm: Stand) -> None:
     calls = slurm("squeue")
     assert Slurm().standing("fabricheck-stress-rx", "1").phase is Phase.GONE
-    assert "--jobs=1 --name=fabricheck-stress-rx --format" in calls.read_text()
+    assert "--jobs=1 --name=fabricheck-stress-rx --states=all --format" in calls.read_text()
 
 
 def test_a_scheduler_that_hangs_is_waited_for_as_long_as_the_caller_says(slurm: Stand) -> None:
@@ -216,12 +242,17 @@ def test_what_was_found_dead_is_left_out_of_the_next_start(
     slurm: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cause = "link down on n4 mlx5_0:1: the port is DOWN (Polling): look at the cable"
-    slurm("sinfo", "n1 idle\nn2 down*\nn3 idle\nn4 idle")
+    states = "n1 idle\\nn2 down*\\nn3 idle\\nn4 idle\\n"
+    # Of the partition it says that only while it is up.
+    slurm("sinfo").with_name("bin").joinpath("sinfo").write_text(
+        f"#!/bin/sh\ncase $* in *%P*) ;; *) printf '{states}' ;; esac\n"
+    )
     slurm("squeue")
     calls = slurm("sbatch", "18")
     monkeypatch.setattr(control, "REPORTS", tmp_path)
     monkeypatch.setattr(control, "PERFLOGS", tmp_path / "perflogs")
-    monkeypatch.setattr(control, "_request", lambda *_: PLAN | {"scheduler": "slurm"} | SHOWN)
+    plan = PLAN | {"scheduler": "slurm", "exclude": ["n9"]} | SHOWN
+    monkeypatch.setattr(control, "_request", lambda *_: plan)
     monkeypatch.setattr(control, "make_plan", lambda suite, path, request, lock: request)
     blocks = [block("1.1"), replace(block("1.2"), fabric_causes=(cause,))]
     place(tmp_path / "stress" / "testbed", *blocks, scheduler="slurm", job="17")
@@ -262,6 +293,7 @@ def test_what_is_not_allowed_is_refused_before_anything_begins(
     [
         ({"environ": "openmpi", "placement": "rc-4n"}, "found no rdma and no nodes_4: correct"),
         ({"environ": "mpich", "placement": "tcp-2n"}, "found no environment mpich: correct"),
+        ({"environ": "openmpi", "placement": "shm-1n"}, "at most 1 nodes, which the site file"),
     ],
 )
 def test_a_site_that_allows_what_it_has_not_is_told(
@@ -275,8 +307,9 @@ def test_a_site_that_allows_what_it_has_not_is_told(
     }
     monkeypatch.setattr(control, "REPORTS", tmp_path)
     monkeypatch.setattr(control, "_partition", lambda wish: (partition, StressExtra.of(says)))
+    wanted = "tcp-2n" if says["placement"] == "shm-1n" else ""
     with pytest.raises(FabricheckError, match=message):
-        control.start(Wish(system="hpc"), print)
+        control.start(Wish(system="hpc", placement=wanted), print)
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("2d", 172800)])

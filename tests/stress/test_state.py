@@ -5,8 +5,9 @@ from tests.refusals import refused
 from tests.stress.made import SESSION, block, place
 
 from fabricheck.errors import FabricheckError
+from fabricheck.stress.mix import following
 from fabricheck.stress.state import StressDirectory, places
-from fabricheck.stress.work import following, prune
+from fabricheck.stress.work import prune
 
 
 def test_a_block_counts_once_whoever_records_it_again(tmp_path: Path) -> None:
@@ -39,7 +40,8 @@ def test_the_tail_begins_behind_a_cut_line(tmp_path: Path) -> None:
     [([], (1, 0)), (["1.1"], (1, 1)), (["1.1", "1.4"], (2, 0)), (["9.4", "10.2"], (10, 2))],
 )
 def test_work_goes_on_behind_the_last_block(done: list[str], expected: tuple[int, int]) -> None:
-    assert following([block(each) for each in done], 4) == expected
+    mixes = [{"first": 0, "count": 4}]
+    assert following([block(each) for each in done], mixes) == expected
 
 
 def test_the_last_directories_stay_and_so_do_bad_ones(tmp_path: Path) -> None:

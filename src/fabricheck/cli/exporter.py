@@ -57,6 +57,7 @@ def exporter(
 
         curl http://127.0.0.1:9105/metrics
     """
+    from fabricheck.events import emit
     from fabricheck.monitor.catalog import chosen
     from fabricheck.monitor.refresh import Refresher
     from fabricheck.monitor.server import Server
@@ -74,6 +75,6 @@ def exporter(
         signal.signal(signal.SIGTERM, end)
         signal.signal(signal.SIGINT, end)
         refresher.start()
-        typer.echo(f"serving /metrics on port {server.server_address[1]}", err=True)
+        emit("exporter_serves", port=server.server_address[1])
         server.serve_forever()
     refresher.stop()

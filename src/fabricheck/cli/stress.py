@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fabricheck.cli.options import gathered
-from fabricheck.cli.output import tell
+from fabricheck.cli.output import picked, tell
 from fabricheck.cli.run import SystemOption
 from fabricheck.errors import FabricheckError
 from fabricheck.schedulers import to_copy
@@ -20,6 +20,7 @@ app = typer.Typer(no_args_is_help=True)
 
 _LAST_LINES = 50
 
+JSON = Annotated[bool, typer.Option("--json", help="As JSON.")]
 NameOption = Annotated[
     str, typer.Option(help="Name of the stress.", show_default="the system, or the only one")
 ]
@@ -38,8 +39,19 @@ class Target:
     exclude: Annotated[
         list[str] | None, typer.Option(help="Leave this node out; may be repeated.")
     ] = None
+    placement: Annotated[
+        str,
+        typer.Option(help="Such as rc-8n, on no more nodes.", show_default="the site's"),
+    ] = ""
+    on_bad_node: Annotated[
+        str,
+        typer.Option(
+            metavar="COMMAND",
+            help="Run by the stress for each node that it leaves out: $NODE, and why as $REASON.",
+        ),
+    ] = ""
     forget: Annotated[
-        bool, typer.Option("--forget", help="Take nodes again that the last stress found dead.")
+        bool, typer.Option("--forget", help="Take nodes again that a stress found dead.")
     ] = False
 
     def wish(self, **more: Any) -> "Wish":
@@ -52,6 +64,8 @@ class Target:
             name=self.name,
             partition=self.partition,
             exclude=tuple(self.exclude or ()),
+            placement=self.placement,
+            on_bad_node=self.on_bad_node,
             forget=self.forget,
             **more,
         )
@@ -72,10 +86,11 @@ def start(
     duty: Annotated[
         float, typer.Option(help="Share of the time in which blocks run; 0.02 is monitoring.")
     ] = 1.0,
+    as_json: JSON = False,
 ) -> None:
-    """Start a stress as one job that yields to users and comes back after them.
+    """Start a stress: a job that yields to users, and takes all nodes of the partition in turns.
 
-    A second one of the same name is refused. Nodes that the last one found dead are left out.
+    A second one of the same name is refused. Nodes and links that die are left out while it runs.
     docs/how-to/stress.md has its cost.
 
     Examples:
@@ -89,7 +104,8 @@ def start(
     from fabricheck.stress import control
     from fabricheck.units import seconds_of
 
-    control.start(target.wish(mix=mix, seconds=seconds_of(length), duty=duty), _tell)
+    place = control.start(target.wish(mix=mix, seconds=seconds_of(length), duty=duty), _tell)
+    tell((), picked(place, "name") | {"job": place.state().job}, machine=as_json)
 
 
 @app.command()
@@ -99,6 +115,7 @@ def stop(
     now: Annotated[
         bool, typer.Option("--now", help="At once; the block under way does not count.")
     ] = False,
+    as_json: JSON = False,
 ) -> None:
     """End a stress after the block under way, and wait for the end of its job.
 
@@ -110,16 +127,14 @@ def stop(
     """
     from fabricheck.stress import control
 
-    control.stop(control.place_of(name), _tell, now=now)
+    place = control.place_of(name)
+    control.stop(place, _tell, now=now)
+    tell((), picked(place, "name") | {"why": place.state().why}, machine=as_json)
 
 
 @app.command()
-def status(
-    *,
-    name: NameOption = "",
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-) -> None:
-    """Say what a stress is doing: job, iteration, blocks by level, the last five, use of links.
+def status(*, name: NameOption = "", as_json: JSON = False) -> None:
+    """Say what a stress is doing: job, iteration, blocks by level, dead nodes, coverage, links.
 
     Examples:
 
@@ -127,6 +142,7 @@ def status(
 
         fabricheck stress status --json
     """
+    from fabricheck.nodes.names import fold
     from fabricheck.stress import control
 
     told = control.status(control.place_of(name))
@@ -138,14 +154,20 @@ def status(
         *(f"  {line}" for line in told["last"]),
         *(f"link use of {port} in the last block: {use}" for port, use in told["links"].items()),
     ]
+    covered = told["coverage"]
+    hours, left = covered["every"] / 3600, fold(covered["not_measured"])
+    lines.append(
+        f"coverage: {covered['measured']} of {covered['nodes']} nodes in the last {hours:g} h"
+        f"{left and '; not yet: ' + left}{covered['late'] and '; late: ' + fold(covered['late'])}"
+    )
     for node, why in told["dead"].items():
-        lines.append(f"{node}: {why}: left out at the next start; to keep users off it:")
+        lines.append(f"{node}: {why}: left out; to keep users off it:")
         lines.append(f"  {to_copy([node], why)[-1]}")
     tell(lines, told, machine=as_json)
 
 
 @app.command()
-def servers(*, name: NameOption = "") -> None:
+def servers(*, name: NameOption = "", as_json: JSON = False) -> None:
     """Say what the nodes of the last block are: state, ranks, ports, link use, marks, pauses.
 
     Examples:
@@ -154,12 +176,17 @@ def servers(*, name: NameOption = "") -> None:
     """
     from fabricheck.stress import control
 
-    for line in control.servers(control.place_of(name)):
-        typer.echo(line)
+    told = control.servers(control.place_of(name))
+    lines = [f"{node}: {word}, {told['ranks']} ranks" for node, word in told["nodes"].items()]
+    lines += told["ports"]
+    lines += [f"{port}: link use {use}" for port, use in told["links"].items()]
+    for metric, rate in told["rates"].items():
+        lines.append(f"{metric.replace('_', ' ')} of the worst port: {rate:.4g}/s")
+    tell(lines, told, machine=as_json)
 
 
 @app.command()
-def log(*, name: NameOption = "") -> None:
+def log(*, name: NameOption = "", as_json: JSON = False) -> None:
     """Show the last lines that the job of a stress has printed.
 
     Examples:
@@ -173,13 +200,17 @@ def log(*, name: NameOption = "") -> None:
         raise FabricheckError(
             f"FC2532 expected what the job prints in {path}, found none yet: wait"
         )
-    typer.echo("\n".join(path.read_text(errors="replace").splitlines()[-_LAST_LINES:]))
+    lines = path.read_text(errors="replace").splitlines()[-_LAST_LINES:]
+    tell(lines, {"lines": lines}, machine=as_json)
 
 
 @app.command()
 @gathered
 def once(
-    *, target: Target, mix: Annotated[str, typer.Option(help="A mix, or a file of YAML.")] = "once"
+    *,
+    target: Target,
+    mix: Annotated[str, typer.Option(help="A mix, or a file of YAML.")] = "once",
+    as_json: JSON = False,
 ) -> None:
     """Run one iteration, judge it, and write a file of results.
 
@@ -194,7 +225,7 @@ def once(
     from fabricheck.stress import control
 
     passed, path, text = control.once(target.wish(mix=mix, most_iterations=1), _tell)
-    typer.echo(text)
+    tell([text], {"passed": passed, "file": str(path)}, machine=as_json)
     _tell(f"written to {path}")
     raise typer.Exit(0 if passed else 1)
 

@@ -82,7 +82,7 @@ class Sample(NamedTuple):
 
 
 _LABELS = (
-    "benchmark|band|board|commit|counter|device|direction|driver|environment|firmware|interface"
+    "benchmark|band|board|campaign|commit|counter|device|direction|driver|environment|firmware|interface"
     "|level|link_layer|mpi|mpi_version|name|operation|partition|placement|port|priority|session"
     "|size|size_bytes|source|state|statistic|status|step|system|transport|ucx_version|version"
     r"|(?<!size )(?<!size_bytes )node|((?<=size )|(?<=size_bytes ))nodes"

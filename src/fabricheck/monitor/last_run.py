@@ -193,6 +193,8 @@ def of_run(run: ReportedRun) -> Iterator[Sample]:
     for system in systems:
         yield from sample("fabricheck_verdict_passed", summary.passed, system)
         yield from sample("fabricheck_run_info", 1, run.session, ",".join(run.commits), system)
+        if campaign := run.info.get("campaign"):
+            yield from sample("fabricheck_acceptance_info", 1, str(campaign), system)
         if ended:
             yield from sample("fabricheck_run_timestamp_seconds", ended, system)
         own = [c for c in (*run.cases, *run.failed_builds) if c.system == system]

@@ -1,6 +1,5 @@
 """The threads that own what is served, one for each source: scrapes get the last whole pages."""
 
-import sys
 import threading
 import time
 import traceback
@@ -11,6 +10,7 @@ from typing import Final, Protocol
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from fabricheck.errors import FabricheckError
+from fabricheck.events import emit
 from fabricheck.monitor.catalog import FAMILIES, Sample, sample
 from fabricheck.monitor.exposition import Page, joined, packed, render
 from fabricheck.provenance import SUITE, commit
@@ -114,9 +114,10 @@ class Reader:
 
     def _tell(self, problem: str) -> None:
         """Say a problem once, not at every reading."""
-        if problem != self.problem and (problem or self.problem != "not read yet"):
-            sys.stderr.write(f"{self.name}: {problem or 'it can be read again'}\n")
-            sys.stderr.flush()
+        if problem and problem != self.problem:
+            emit("source_down", level="error", source=self.name, why=problem)
+        elif self.problem not in (problem, "not read yet"):
+            emit("source_up", source=self.name)
         self.problem = problem
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from fabricheck.errors import FabricheckError
+from fabricheck.events import emit
 
 CAUSED: Final = (
     "HighECNRate|PauseStorm|HighRetransmissions|HighAllreduceLatency|StressFailing|StressPreempted"
@@ -112,4 +112,4 @@ def _told(then: str) -> Iterator[None]:
     try:
         yield
     except FabricheckError as error:
-        sys.stderr.write(f"fabricheck: {error}; {then}\n")
+        emit("silence_failed", level="warn", why=f"{error}; {then}")

@@ -19,6 +19,7 @@ from fabricheck.monitor.spread import Spread, by_size
 from fabricheck.record.entries import CaseEntry, from_line
 from fabricheck.schedulers.protocol import Phase, Standing
 from fabricheck.stress.state import StressDirectory, StressState, dead_nodes, places, scheduler_for
+from fabricheck.stress.turns import due
 from fabricheck.transports.placement import Placement
 
 _SECOND = 1e-6
@@ -41,10 +42,14 @@ class Doing(StrEnum):
     WAITING = "waiting"
     RUNNING = "running"
     PREEMPTED = "preempted"
+    PAUSED = "paused"
     REQUEUED = "requeued"
     GONE = "gone"
     UNKNOWN = "unknown"
     ENDED = "ended"
+
+
+_WAITS = (Doing.WAITING, Doing.PREEMPTED, Doing.PAUSED, Doing.REQUEUED)
 
 
 class Stress:
@@ -114,7 +119,7 @@ class _Follower:
         for each in Doing:
             yield from self._sample("state", each is self.doing, each)
         if self.doing is not Doing.UNKNOWN:
-            waits = self.doing in (Doing.WAITING, Doing.PREEMPTED, Doing.REQUEUED)
+            waits = self.doing in _WAITS
             yield from self._sample("running", self.doing is Doing.RUNNING)
             yield from self._sample("waiting", waits)
         for family, at in self._times.items():
@@ -159,11 +164,13 @@ class _Follower:
             )
         if state.until:
             yield from self._sample("until_timestamp_seconds", state.until)
-        for node in self._plan.get("exclude", ()):
+        for node in sorted({*self._plan.get("exclude", ()), *state.dead}):
             yield from self._sample("node_excluded", 1, node)
-        if self._dead is not None:
-            for node in self._nodes:
-                yield from self._sample("node_dead", node in self._dead, node)
+        for node, at in due(self._plan, state).items() if self._plan else ():
+            yield from self._sample("node_due_timestamp_seconds", at, node)
+        dead = {**state.dead, **(self._dead or {})}
+        for node in sorted({*dead, *(() if self._dead is None else self._nodes)}):
+            yield from self._sample("node_dead", node in dead, node)
 
     def _values(self, oldest: float, *, old_names: bool) -> Iterator[Sample]:
         related = _related(self._blocks)
@@ -228,17 +235,18 @@ class _Follower:
                 scheduler = scheduler_for(self._plan, _PATIENCE)
                 self._standing = scheduler.standing(self._place.job_name, state.job)
                 states = scheduler.node_states()
-                self._dead = dead_nodes(self._nodes, [*self._blocks][-1:], scheduler, states)
+                nodes = {*self._nodes, *state.measured}
+                self._dead = dead_nodes(nodes, [*self._blocks][-1:], scheduler, states)
             self._asked = time.monotonic()
         if self._standing is None:
             return Doing.UNKNOWN
-        if self._standing.phase is not Phase.WAITING:
-            return Doing(self._standing.phase)
-        if not state.resumed:
-            return Doing.WAITING
-        # One that is suspended keeps its nodes.
-        yielded = self._standing.nodes or state.yielded >= state.resumed
-        return Doing.PREEMPTED if yielded else Doing.REQUEUED
+        if state.paused and self._standing.phase is not Phase.GONE:
+            return Doing.PAUSED
+        if self._standing.phase is Phase.WAITING and state.resumed:
+            # One that is suspended keeps its nodes.
+            yielded = self._standing.nodes or state.yielded >= state.resumed
+            return Doing.PREEMPTED if yielded else Doing.REQUEUED
+        return Doing(self._standing.phase)
 
     def _limits(self, state: StressState) -> tuple[float, float]:
         """From when on it is stuck, and of when the oldest value is that is still worth telling.

@@ -62,10 +62,11 @@ tell_node() {
 } 2>/dev/null
 
 tell_ports() {
+    files="$files sys/class/net/*/operstate"
     set -- sys/class/infiniband/*
     [ -e "$1" ] || return 0
     files="$files proc/sys/kernel/osrelease proc/net/netstat proc/net/dev_snmp6/*
-        sys/class/net/*/mtu sys/class/net/*/operstate sys/class/net/*/speed
+        sys/class/net/*/mtu sys/class/net/*/speed
         sys/class/net/*/carrier_changes
         sys/module/mlx5_core/version sys/module/bnxt_en/version sys/module/ice/version"
     device='sys/class/infiniband/*'

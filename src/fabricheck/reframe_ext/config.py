@@ -10,6 +10,7 @@ import tempfile
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from reframe.core.exceptions import ConfigError
@@ -31,6 +32,7 @@ from fabricheck.transports.families import MPIS
 from fabricheck.transports.placement import SWITCH_GROUPS
 
 _FALLBACK = "local"
+_BY_PLACE = "%(check_system)s/%(check_partition)s"
 _WHEELS = Path("build/mpi")
 KEEP = "FABRICHECK_KEEP_REPORTS"
 """Environment variable with which ReFrame keeps its run reports and its results database, for its
@@ -142,7 +144,10 @@ def _configuration(suite: Path, read: Sites) -> dict[str, Any]:
                 "sqlite_db_file": str(root / "reports" / "results.db"),
             }
         ],
-        "logging": [_logging(root)],
+        "logging": [
+            _logging(root),
+            *(_logging(root, site) for site in sites if site.get("handlers_perflog")),
+        ],
     }
 
 
@@ -318,19 +323,32 @@ def usable_sites(suite: Path) -> Sites:
                     for each in site["environments"]
                     if not _is_lacking(each, suite)
                 ],
+                "handlers_perflog": site.get("handlers_perflog", ()),
             }
         except FabricheckError as error:
             found.broken[path] = error
     return Sites(usable, found.broken)
 
 
-def _logging(root: Path) -> dict[str, Any]:
+def _logging(root: Path, site: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """ReFrame's logging; of a site that names handlers of its own, beside the record.
+
+    They get nothing where nothing is recorded.
+    """
     # ReFrame computes all attributes of a case for each line that it logs: with its debug lines
     # that is a third of a case's own time.
     level = os.environ.get("FABRICHECK_LOG_LEVEL", "verbose")
     # What records nothing leaves the log of a run under way as it is.
-    log = os.devnull if UNRECORDED in os.environ else str(root / "reports" / "reframe.log")
+    is_recorded = UNRECORDED not in os.environ
+    log = str(root / "reports" / "reframe.log") if is_recorded else os.devnull
+    where = {"basedir": str(root / "reports" / "filelog"), "prefix": _BY_PLACE}
+    theirs = [
+        {"level": "info", **(where if each["type"] == "filelog" else {}), **each}
+        for each in site.get("handlers_perflog", ())
+    ]
+    systems = [each["name"] for each in site.get("systems", ())]
     return {
+        **({"target_systems": systems} if systems else {}),
         "level": level,
         "handlers": [
             {"type": "stream", "name": "stdout", "level": "info", "format": "%(message)s"},
@@ -348,6 +366,7 @@ def _logging(root: Path) -> dict[str, Any]:
                 "level": "info",
                 "basedir": str(record_of(root)),
                 "format": "%(message)s",
-            }
+            },
+            *(theirs if is_recorded else ()),
         ],
     }

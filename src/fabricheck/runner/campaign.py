@@ -17,7 +17,7 @@ from typing import Final
 import typer
 
 from fabricheck.errors import FabricheckError
-from fabricheck.locks import BusyError, held
+from fabricheck.locks import BusyError, held, of_run
 from fabricheck.provenance import home
 from fabricheck.record.entries import Session, moment
 from fabricheck.record.sessions import ended
@@ -159,8 +159,7 @@ class _Running:
                 pass
         except BusyError:
             _say("waiting for another run in this checkout")
-        # Whoever measures in this checkout holds this lock. ReFrame inherits it.
-        with held(reports / ".lock", patience=math.inf) as lock:
+        with of_run(reports, "", patience=math.inf) as lock:
             # One that was left behind may have ended meanwhile.
             if len(self.runs(side)) >= number:
                 return

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
+from fabricheck.events import emit
 from fabricheck.locks import BusyError, held
 from fabricheck.nodes.names import fold
 from fabricheck.provenance import home
@@ -223,6 +224,7 @@ class _Sequence:
         kept = self._remove_old()
         ended = datetime.now(UTC)
         self._plan.nights.complete(self._night, self._codes, ended, self._plan.every)
+        emit("night_ended", self._plan.reports, exit_code=code, why=summary[0])
         if kept:
             raise FabricheckError(
                 f"FC0408 expected to remove what is older than {self._plan.keep.days} days, found: "
@@ -274,6 +276,9 @@ class _Sequence:
                 check=False,
                 pass_fds=[self._lock],
             ).returncode
+        code = self._codes[name]
+        level = "error" if code >= _BAD else "info"
+        emit("night_step", self._plan.reports, level=level, step=name, exit_code=code)
 
     def _output(self, step: str, kind: str = "txt") -> Path:
         return self._night.directory / f"{step}.{kind}"

@@ -10,7 +10,7 @@ from typing import TextIO
 from urllib.parse import quote
 
 from fabricheck.errors import FabricheckError
-from fabricheck.locks import held
+from fabricheck.locks import of_run
 from fabricheck.measures import ADDED
 from fabricheck.provenance import SESSION, home
 from fabricheck.provenance import session as name_of_session
@@ -63,12 +63,11 @@ def run(
     if lacking is not None:
         # ReFrame takes the extras apart at commas.
         options = [*options, f"--session-extras=lacking={quote(lacking)}"]
-    lock_file = reports / ".lock"
     # Two runs of one checkout would overwrite each other's stage directories. ReFrame holds the
     # lock as well: it may outlive this process, if that is killed.
     busy = (
-        f"FC0416 expected no other run in this checkout, found one that holds {lock_file}: wait "
-        "for its end, or use another checkout"
+        f"FC0416 expected no other run in this checkout, found one that holds {reports / '.lock'}: "
+        "wait for its end, or use another checkout"
     )
     session, perflogs = name_of_session(), home(suite) / "perflogs"
     own = {WANTED: ":".join(selection.programs()), SESSION: session, SWEEP: str(sweep or "")}
@@ -77,7 +76,7 @@ def run(
         perflogs = sweep.parent / "perflogs"
     else:
         own[DISTURBED_AGAIN], options = "1", [*options, "--max-retries=1"]
-    with held(lock_file, busy) as lock:
+    with of_run(reports, busy) as lock:
         chosen = reports / "chosen"
         if selection.chosen is not None:
             write_whole(chosen, json.dumps(selection.chosen))

@@ -110,6 +110,7 @@ class Scheduler:
         says_version: prints its version.
         job_variable: the environment variable with the number of a job.
         restarts_variable: and the one with how often it began again.
+        nodes_variable: and the one with its nodes.
         keep_off: lines for an administrator: what leaves nodes out, what keeps users off them.
         by_name: the option that names the nodes of a job; empty for one that takes no names.
         idle: ReFrame's word for the states of nodes that can run a job now.
@@ -129,6 +130,7 @@ class Scheduler:
     says_version: ClassVar[tuple[str, ...]] = ()
     job_variable: ClassVar[str] = ""
     restarts_variable: ClassVar[str] = ""
+    nodes_variable: ClassVar[str] = ""
     keep_off: ClassVar[tuple[str, ...]] = ("without: {nodes}",)
     by_name: ClassVar[str] = ""
     idle: ClassVar[str] = "idle"
@@ -156,9 +158,26 @@ class Scheduler:
         """
         return {}
 
+    def nodes_for(self, options: Sequence[str]) -> dict[str, str]:
+        """Its word for the state of each node in service that a job with these options may get.
+
+        Raises:
+            FabricheckError: if it does not answer.
+        """
+        return {}
+
     def is_silent(self, state: str) -> bool:
         """Whether a node in this state is down, failing or doesn't respond."""
         return False
+
+    def is_free(self, state: str) -> bool:
+        """Whether a whole node in this state can run a job now."""
+        return False
+
+    @property
+    def reports(self) -> str:
+        """How a sentence begins that has its word for a node's state."""
+        return f"{self.name} reports "
 
     def known_states(self) -> dict[str, str]:
         """As ``node_states``; empty where it does not answer."""

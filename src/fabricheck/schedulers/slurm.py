@@ -1,7 +1,8 @@
 """Slurm: its commands, its words, and what its launcher takes."""
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -57,6 +58,7 @@ class Slurm(Scheduler):
     says_version: ClassVar[tuple[str, ...]] = ("sinfo", "--version")
     job_variable: ClassVar[str] = "SLURM_JOB_ID"
     restarts_variable: ClassVar[str] = "SLURM_RESTART_COUNT"
+    nodes_variable: ClassVar[str] = "SLURM_JOB_NODELIST"
     keep_off: ClassVar[tuple[str, ...]] = (
         "without: --exclude={nodes}",
         "as an administrator: scontrol update nodename={nodes} state=drain reason='{reason}'",
@@ -79,6 +81,23 @@ class Slurm(Scheduler):
         listed = self._ask("sinfo", "--noheader", "--Node", "--format=%N %T")
         return dict(line.split() for line in listed.splitlines())
 
+    def nodes_for(self, options: Sequence[str]) -> dict[str, str]:
+        """The same, of those in service: of the partition that options name, or of the default."""
+        named = [each.partition("=")[2] for each in options if each.startswith("--partition=")]
+        wanted = named[-1].split(",") if named else []
+        listed = self._ask("sinfo", "--noheader", "--Node", "--format=%N %T %P").splitlines()
+        rows = [line.split() for line in listed]
+        return {
+            node: state
+            for node, state, partition in rows
+            if (partition.rstrip("*") in wanted if named else partition.endswith("*"))
+            and not (self.is_silent(state) or state.startswith(("drain", "maint", "reserved")))
+        }
+
+    def is_free(self, state: str) -> bool:
+        """Whether a whole node in this state can run a job now, or in a moment."""
+        return state in ("idle", "completing")
+
     def is_silent(self, state: str) -> bool:
         """Whether a node in this state is down or failing; a ``*`` says that it doesn't respond."""
         return state.endswith("*") or state.startswith(("down", "fail"))
@@ -91,18 +110,23 @@ class Slurm(Scheduler):
     def submit(self, name: str, script: Path, log: Path, plan: Mapping[str, Any]) -> str:
         """Submit the job: one by name, that yields to others and comes back after them."""
         minutes = -(-int(plan["seconds"] + plan["block_limit"] + 120) // 60)
+        # A job that submits the next one would hand its own variables on.
+        own = [each for each in os.environ if each.startswith("SLURM_") and each != "SLURM_CONF"]
+        clean = ["env", *(word for each in own for word in ("-u", each))] if own else []
         exclude = [f"--exclude={','.join(plan['exclude'])}"] if plan["exclude"] else []
         ranks = max(each["ranks"][0] for each in plan["blocks"])
         wanted = [f"--nodes={plan['nodes']}", f"--ntasks={ranks}", f"--time={minutes}", *exclude]
         files = [f"--output={log}", f"--error={log}"]
-        words = [f"--job-name={name}", *_STRESS, *wanted, *files, *plan["options"], str(script)]
-        return self._ask("sbatch", "--parsable", *words).split(";")[0]
+        begin = [f"--begin=now+{plan['begin']:.0f}"] if plan.get("begin") else []
+        named = (f"--job-name={name}", *_STRESS, *wanted, *begin, *files)
+        words = [*named, *plan["options"], str(script)]
+        return self._ask("sbatch", "--parsable", *words, clean=clean).split(";")[0]
 
     def standing(self, name: str, job: str) -> Standing:
         """What the job of a name and number is doing."""
         if not job:
             return Standing(Phase.GONE)
-        which = (f"--jobs={job}", f"--name={name}", "--format=%T|%r|%N")
+        which = (f"--jobs={job}", f"--name={name}", "--states=all", "--format=%T|%r|%N")
         listed = self._ask("squeue", "--noheader", *which, of_job=True)
         if not listed:
             return Standing(Phase.GONE)
@@ -156,14 +180,14 @@ class Slurm(Scheduler):
             "sched_options": {"use_nodes_option": True},
         }
 
-    def _ask(self, *command: str, of_job: bool = False) -> str:
+    def _ask(self, *command: str, of_job: bool = False, clean: Sequence[str] = ()) -> str:
         """What a command prints; nothing where it says that the job is gone.
 
         Raises:
             FabricheckError: if it fails.
         """
         try:
-            return ask([*self.before, *command], self.patience).strip()
+            return ask([*self.before, *clean, *command], self.patience).strip()
         except UnansweredError as error:
             if of_job and _JOB_IS_GONE.search(str(error)):
                 return ""

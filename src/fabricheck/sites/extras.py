@@ -124,7 +124,8 @@ class StressExtra(Section):
 
     environ: str = _key("name", MISSING)
     placement: str = _key("placement", MISSING)
-    mix: str = _key("text", "seed")
+    mix: str | Mapping[str, str] = _key("mix", "seed")
+    every: str = _key("duration", "24h")
     longest: str = _key("duration", "24h")
     options: tuple[str, ...] = _key("texts", ())
 
@@ -176,7 +177,8 @@ class PartitionExtras(Section):
         stream_share: how far the rates of streams into one receiver may lie from their mean, as a
             share, before it is a warning ([programs/](programs)).
         stress: allows [stress](../how-to/stress.md) here: `environ`, `placement` such as `rc-8n`,
-            and if wanted `mix`, `longest` and `options` of sbatch. Default: none is allowed
+            and if wanted `mix`, `every`, `longest` and `options` of sbatch. Default: none is
+            allowed
         size_step: for slow fabrics: perftest and `ucx_perftest` measure their smallest size, 8 B,
             from there each size so many times the one before, and the largest.
             Default: every doubling

@@ -3,16 +3,16 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.job import describe, read_nodes
 from fabricheck.fabric.limits import read_limits
-from fabricheck.measures.metrics import Metric
 from fabricheck.provenance import SUITE, home
 from fabricheck.record.entries import CaseEntry
 from fabricheck.reframe_ext.config import find_system
@@ -20,8 +20,8 @@ from fabricheck.report.files import write_whole
 from fabricheck.schedulers import to_copy
 from fabricheck.schedulers.protocol import UNKNOWN, Phase, Standing
 from fabricheck.sites.extras import PartitionExtras, StressExtra
-from fabricheck.stress.judged import links_of, settle, words_of
-from fabricheck.stress.mix import PAGE, Mix, read_mix
+from fabricheck.stress.judged import COUNTED, links_of, results, settle, words_of
+from fabricheck.stress.mix import PAGE, Mix, read_mixes
 from fabricheck.stress.plan import make_plan
 from fabricheck.stress.state import (
     StressDirectory,
@@ -31,13 +31,13 @@ from fabricheck.stress.state import (
     places,
     scheduler_for,
 )
+from fabricheck.stress.turns import coverage, submit
 from fabricheck.stress.work import PERFLOGS
 from fabricheck.transports.placement import Placement
-from fabricheck.units import format_size, seconds_of, with_unit
+from fabricheck.units import seconds_of
 
 REPORTS: Final = home() / "reports"
 _POLL: Final = 0.5
-_ROWS: Final = 5
 _LONGEST: Final = 86400.0
 """Seconds; one iteration may wait for its turn as long as it lasts."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
@@ -57,6 +57,8 @@ class Wish:
         seconds: how long.
         duty: share of the time in which blocks run.
         exclude: nodes to leave out.
+        placement: transport and nodes, where the site's own is not meant.
+        on_bad_node: a shell command for each node that is left out as dead.
         forget: whether nodes that the last stress found dead are taken again.
         most_iterations: after how many iterations it ends; 0 for no limit.
     """
@@ -68,6 +70,8 @@ class Wish:
     seconds: float = 3600.0
     duty: float = 1.0
     exclude: Sequence[str] = ()
+    placement: str = ""
+    on_bad_node: str = ""
     forget: bool = False
     most_iterations: int = 0
 
@@ -119,7 +123,7 @@ def start(wish: Wish, tell: Tell) -> StressDirectory:
             planned or submitted.
     """
     partition, says = _partition(wish)
-    mix = read_mix(wish.mix or says.mix)
+    mixes, hours = read_mixes(wish.mix or says.mix)
     _check_length(wish, says)
     if not _NAME.fullmatch(wish.name or wish.system):
         raise FabricheckError(
@@ -128,24 +132,26 @@ def start(wish: Wish, tell: Tell) -> StressDirectory:
         )
     place = StressDirectory(REPORTS / "stress" / (wish.name or wish.system))
     with place.alone("start") as lock:
-        request = _request(wish, partition, says, mix)
+        request = _request(wish, partition, says, mixes) | {"hours": hours}
         _refuse_second(place, request)
         close(place)
-        request["exclude"] = _excluded(place, wish, tell)
-        tell(f"planning {len(mix.blocks)} blocks of mix {mix.name}; programs are built if need be")
+        before = place.state()
+        dead = {} if wish.forget else _dead(place, place.recent(before.session))
+        for node, why in dead.items():
+            tell(f"left out: {node}: {why}; to keep users off it: {to_copy([node], why)[-1]}")
+        blocks = len(request["blocks"])
+        tell(f"planning {blocks} blocks of {request['mix']}; programs are built if need be")
         place.write_plan(make_plan(SUITE, place.path / "planning", request, lock))
         place.stop_request.unlink(missing_ok=True)
         place.rotate()
         now = time.time()
         session = f"stress-{place.name}-{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}"
-        place.change(**asdict(StressState(session=session, started=now)))
-        script = place.path / "job.sh"
-        write_whole(script, job_script(place.path))
-        plan = place.read_plan()
-        job = scheduler_for(plan).submit(place.job_name, script, place.log, plan)
-        place.change(job=job)
+        state = StressState(session=session, started=now, dead=dead)
+        place.change(**asdict(replace(state, tried=before.tried, measured=before.measured)))
+        write_whole(place.path / "job.sh", job_script(place.path))
+        job = submit(place, scheduler_for(place.read_plan()))
         tell(
-            f"stress {place.name}: job {job}, {wish.seconds / 60:.3g} min of mix {mix.name} on "
+            f"stress {place.name}: job {job}, {wish.seconds / 60:.3g} min of {request['mix']} on "
             f"{request['placement']} with {request['environ']}; stop it with "
             f"'fabricheck stress stop --name {place.name}'"
         )
@@ -177,16 +183,17 @@ def stop(place: StressDirectory, tell: Tell, *, now: bool = False) -> None:
 def wait_for_end(place: StressDirectory, seconds: float) -> None:
     """Wait until the scheduler knows the job no longer, which is later than its last block.
 
+    A job that hands over meanwhile has another one behind it, which ends before its first block.
+
     Raises:
         FabricheckError: if it still does after so many seconds.
     """
-    state = place.state()
     scheduler = scheduler_for(place.read_plan())
     limit = time.monotonic() + seconds
-    while scheduler.standing(place.job_name, state.job).phase is not Phase.GONE:
+    while scheduler.standing(place.job_name, job := place.state().job).phase is not Phase.GONE:
         if time.monotonic() > limit:
             raise FabricheckError(
-                f"FC2304 expected job {state.job} to end within {seconds:g} s, found it running: "
+                f"FC2304 expected job {job} to end within {seconds:g} s, found it running: "
                 "end it with 'fabricheck stress stop --now'"
             )
         time.sleep(_POLL)
@@ -199,7 +206,7 @@ def close(place: StressDirectory, why: str = "") -> None:
         return
     settle(place, state.session, PERFLOGS, ended=True)
     if not state.ended:
-        place.change(ended=time.time(), why=why or f"its job is gone ({standing.why or 'killed'})")
+        place.change(ended=time.time(), why=why or _gone(standing))
 
 
 def once(wish: Wish, tell: Tell) -> tuple[bool, Path, str]:
@@ -223,35 +230,15 @@ def once(wish: Wish, tell: Tell) -> tuple[bool, Path, str]:
     return passed, path, text
 
 
-def results(place: StressDirectory, blocks: list[CaseEntry]) -> str:
-    """The last sizes of each block, in units that fit, with level and findings."""
-    lines = [f"stress {place.name}, one iteration, {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"]
-    if not blocks:
-        lines.append(f"expected blocks, found none: look at {place.log}")
-    for block in blocks:
-        lines += ["", f"{block.benchmark}, {block.num_nodes} nodes: {block.level}"]
-        lines.append(f"{'size':>10} {'avg':>12} {'p50':>12} {'p99':>12}")
-        values = {
-            (each.size, each.statistic): with_unit(each.value, each.unit)
-            for each in block.samples
-            if each.metric == Metric.LATENCY and each.value is not None
-        }
-        sizes = sorted({size for size, _ in values if size})[-_ROWS:]
-        for size in sizes:
-            told = [values.get((size, name), "-") for name in ("avg", "p50", "p99")]
-            lines.append(f"{format_size(size):>10} " + " ".join(f"{each:>12}" for each in told))
-        lines += [f"  {each}" for each in block.findings]
-    return "\n".join([*lines, ""])
-
-
 def status(place: StressDirectory) -> dict[str, Any]:
     """What a stress is doing, as data."""
     state, standing = standing_of(place)
-    blocks = place.read(state.session)
+    plan, blocks = place.read_plan(), place.read(state.session)
+    is_gone = standing.phase is Phase.GONE
     return {
         "name": place.name,
         "phase": str(standing.phase),
-        "why": standing.why or state.why,
+        "why": state.why or state.paused or (_gone(standing) if is_gone else standing.why),
         "job": state.job,
         "nodes": standing.nodes,
         "restarts": state.restarts,
@@ -259,30 +246,34 @@ def status(place: StressDirectory) -> dict[str, Any]:
         "blocks": dict(Counter(each.level for each in blocks)),
         "until": state.until,
         "last": [f"{each.id} {words_of(each)}" for each in blocks[-5:]],
-        "links": links_of(place.read_plan(), blocks[-1]) if blocks else {},
+        "links": links_of(plan, blocks[-1]) if blocks else {},
         "dead": _dead(place, blocks),
+        "coverage": coverage(plan, state, state.ended or time.time()),
     }
 
 
-def servers(place: StressDirectory) -> Iterator[str]:
-    """A line for each node of the last block, and one for each of its ports."""
+def servers(place: StressDirectory) -> dict[str, Any]:
+    """The nodes of the last block, their ports, and marks and pauses a second of the worst port.
+
+    Raises:
+        FabricheckError: if there is no block yet, or the scheduler does not answer.
+    """
     state, _ = standing_of(place)
     blocks = place.recent(state.session)
     if not blocks:
         raise FabricheckError(
             f"FC2305 expected a block of stress {place.name}, found none yet: wait"
         )
-    last = blocks[-1]
-    states = scheduler_for(place.read_plan()).known_states()
-    for node in last.nodes:
-        yield f"{node}: {states.get(node, 'no scheduler')}, {last.ranks_per_node} ranks"
-    plan = place.read_plan()
+    last, plan = blocks[-1], place.read_plan()
+    states = scheduler_for(plan).known_states()
     limits = read_limits(PartitionExtras.of(plan["blocks"][0]["setting"]["extras"]))
-    yield from describe([node.after for node in read_nodes(Path(last.output))], limits)
-    yield from (f"{port}: link use {told}" for port, told in links_of(plan, last).items())
-    for each in last.samples:
-        if each.metric in ("ecn_rate", "pause_rate"):
-            yield f"{each.metric.replace('_', ' ')} of the worst port: {each.value:.4g}/s"
+    return {
+        "nodes": {node: states.get(node, "no scheduler") for node in last.nodes},
+        "ranks": last.ranks_per_node,
+        "ports": list(describe([node.after for node in read_nodes(Path(last.output))], limits)),
+        "links": links_of(plan, last),
+        "rates": {each.metric: each.value for each in last.samples if each.metric in COUNTED},
+    }
 
 
 def _partition(wish: Wish) -> tuple[dict[str, Any], StressExtra]:
@@ -317,8 +308,16 @@ def _check_length(wish: Wish, says: StressExtra) -> None:
         raise FabricheckError(f"FC2309 expected a duty above 0 and up to 1, found {wish.duty:g}")
 
 
-def _request(wish: Wish, partition: dict[str, Any], says: StressExtra, mix: Mix) -> dict[str, Any]:
-    place = Placement.read(says.placement)
+def _request(
+    wish: Wish, partition: dict[str, Any], says: StressExtra, mixes: Sequence[Mix]
+) -> dict[str, Any]:
+    allowed = Placement.read(says.placement)
+    place = Placement.read(wish.placement or says.placement)
+    if place.num_nodes > allowed.num_nodes:
+        raise FabricheckError(
+            f"FC3505 expected at most {allowed.num_nodes} nodes, which the site file allows "
+            f"(stress.placement), found {place}: ask for fewer with --placement"
+        )
     lacking = [each for each in place.features if each not in partition.get("features", ())]
     if says.environ not in partition["environs"]:
         lacking.append(f"environment {says.environ}")
@@ -327,21 +326,29 @@ def _request(wish: Wish, partition: dict[str, Any], says: StressExtra, mix: Mix)
             f"FC2310 expected partition {partition['name']} to offer what its stress names, found "
             f"no {' and no '.join(lacking)}: correct stress in the site file"
         )
+    firsts = accumulate((len(each.blocks) for each in mixes), initial=0)
     return {
         "system": wish.system,
         "partition": partition["name"],
         "scheduler": partition["scheduler"],
         "environ": says.environ,
-        "placement": says.placement,
+        "placement": str(place),
         "nodes": place.num_nodes,
         "options": says.options,
         "seconds": wish.seconds,
         "duty": wish.duty,
+        "every": seconds_of(says.every),
+        "exclude": sorted(wish.exclude),
+        "on_bad_node": wish.on_bad_node,
         "most_iterations": wish.most_iterations,
-        "mix": mix.name,
-        "pause": mix.pause,
-        "block_limit": mix.block_limit,
-        "blocks": [asdict(each) for each in mix.blocks],
+        "mix": " and ".join(f"mix {each.name}" for each in mixes),
+        "mixes": [
+            {"name": each.name, "first": first, "count": len(each.blocks), "pause": each.pause}
+            for first, each in zip(firsts, mixes, strict=False)
+        ],
+        "pause": max(each.pause for each in mixes),
+        "block_limit": max(each.block_limit for each in mixes),
+        "blocks": [asdict(block) for each in mixes for block in each.blocks],
     }
 
 
@@ -357,18 +364,16 @@ def _refuse_second(place: StressDirectory, request: dict[str, Any]) -> None:
         )
 
 
+def _gone(standing: Standing) -> str:
+    return f"its job is gone ({standing.why or 'killed'})"
+
+
 def _dead(place: StressDirectory, blocks: Sequence[CaseEntry]) -> dict[str, str]:
     """The nodes not to take again; where the scheduler does not answer, those with dead ports."""
     try:
         scheduler = scheduler_for(place.read_plan())
     except FabricheckError:
         scheduler = UNKNOWN
-    nodes = {node for each in blocks for node in each.nodes}
-    return dead_nodes(nodes, blocks, scheduler, scheduler.known_states())
-
-
-def _excluded(place: StressDirectory, wish: Wish, tell: Tell) -> list[str]:
-    dead = {} if wish.forget else _dead(place, place.recent(place.state().session))
-    for node, why in dead.items():
-        tell(f"left out: {node}: {why}; to keep users off it: {to_copy([node], why)[-1]}")
-    return sorted({*wish.exclude, *dead})
+    state = place.state()
+    nodes = {*state.measured, *(node for each in blocks for node in each.nodes)}
+    return {**state.dead, **dead_nodes(nodes, blocks, scheduler, scheduler.known_states())}

@@ -4,8 +4,9 @@ History and trend see the medians alone.
 """
 
 import contextlib
+import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from statistics import median
 from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
+from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.job import link_use, read_nodes, readings, worst_readings
 from fabricheck.fabric.limits import read_limits
 from fabricheck.judge.decide import Fabric, beside
@@ -33,6 +35,7 @@ from fabricheck.launch.judging import (
 from fabricheck.launch.measurement import Evidence, Measurement, Setting
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.registry import FAMILIES
+from fabricheck.nodes.told import Told, files, read_told
 from fabricheck.record.entries import CaseEntry, Sample, moment
 from fabricheck.record.sessions import STRESS
 from fabricheck.record.write import append, file_of, locked
@@ -41,8 +44,9 @@ from fabricheck.stress.state import StressDirectory
 from fabricheck.transports.placement import Placement
 from fabricheck.units import format_size, with_unit
 
-_COUNTED: Final = ("ecn_rate", "pause_rate")
+COUNTED: Final = ("ecn_rate", "pause_rate")
 _HOUR: Final = 3600
+_ROWS: Final = 5
 
 
 def judge_block(
@@ -70,10 +74,9 @@ def judge_block(
     links = find_links(measurement, setting) if curve and not objections else None
     if curve and not objections:
         objections += impossible(curve, links)
-    fabric = Fabric()
+    fabric = fabric_below(measurement, setting)
     samples: list[Sample] = []
     if may_use_ports(place.transport, setting.features):
-        fabric = fabric_of(judge_fabric(setting.stage, read_limits(setting.extras)))
         samples += _counters(setting)
     verdict = Verdict(Level.UNTRUSTED, (), tuple(objections))
     kind = source = ""
@@ -133,11 +136,37 @@ def judge_block(
     )
 
 
+def fabric_below(measurement: Measurement, setting: Setting) -> Fabric:
+    """What is wrong with the ports or the interfaces below a block."""
+    transport = measurement.placement.transport
+    if may_use_ports(transport, setting.features):
+        return fabric_of(judge_fabric(setting.stage, read_limits(setting.extras)))
+    names = setting.extras.given_ports.names(transport.port) if transport.port else ()
+    return fabric_of(_interfaces_down(setting.stage, names))
+
+
+def _interfaces_down(directory: Path, names: Sequence[str]) -> Iterator[Finding]:
+    """Those of some interfaces that have no link, as each node of a block told last."""
+    for path in files(directory):
+        told = list[Told]()
+        # What is damaged is a finding of the block, and what is half written is none.
+        with contextlib.suppress(FabricheckError):
+            told = read_told(path)
+        for name, look in itertools.product(names, told[-1:]):
+            state = look.value(f"sys/class/net/{name}/operstate")
+            if state in ("down", "lowerlayerdown"):
+                yield Finding(
+                    Level.CRITICAL, "link down", look.host, name,
+                    f"the interface is {state}",
+                    "look at the cable, the transceiver and the switch port",
+                )  # fmt: skip
+
+
 def _counters(setting: Setting) -> Iterator[Sample]:
     """Marks and pauses a second of the port that had most, while the block ran."""
     limits = read_limits(setting.extras)
     found = worst_readings(readings(read_nodes(setting.stage), limits), limits)
-    for name in _COUNTED:
+    for name in COUNTED:
         if name in found:
             unit = Metric(name).row.unit
             yield Sample(metric=name, statistic="max", value=found[name][0], unit=unit)
@@ -167,6 +196,27 @@ def words_of(case: CaseEntry) -> str:
     ]
     marks = [f"{s.value:.0f} marks/s" for s in case.samples if s.metric == "ecn_rate" and s.value]
     return f"{case.benchmark} {', '.join([*told, *marks]) or 'no value'} {case.level}"
+
+
+def results(place: StressDirectory, blocks: list[CaseEntry]) -> str:
+    """The last sizes of each block, in units that fit, with level and findings."""
+    lines = [f"stress {place.name}, one iteration, {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"]
+    if not blocks:
+        lines.append(f"expected blocks, found none: look at {place.log}")
+    for block in blocks:
+        lines += ["", f"{block.benchmark}, {block.num_nodes} nodes: {block.level}"]
+        lines.append(f"{'size':>10} {'avg':>12} {'p50':>12} {'p99':>12}")
+        values = {
+            (each.size, each.statistic): with_unit(each.value, each.unit)
+            for each in block.samples
+            if each.metric == Metric.LATENCY and each.value is not None
+        }
+        sizes = sorted({size for size, _ in values if size})[-_ROWS:]
+        for size in sizes:
+            told = [values.get((size, name), "-") for name in ("avg", "p50", "p99")]
+            lines.append(f"{format_size(size):>10} " + " ".join(f"{each:>12}" for each in told))
+        lines += [f"  {each}" for each in block.findings]
+    return "\n".join([*lines, ""])
 
 
 def settle(place: StressDirectory, session: str, perflogs: Path, *, ended: bool) -> int:

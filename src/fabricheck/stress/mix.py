@@ -1,19 +1,23 @@
 """Mixes: which collectives make an iteration, as data."""
 
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fabricheck.documents import Document, load, schema
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.cases import Case
 from fabricheck.measures.registry import REGISTRY, names, sweep
+from fabricheck.record.entries import CaseEntry
 from fabricheck.units import format_size, parse_size
 
 PAGE: Final = "docs/how-to/stress.md"
 _MIXES: Final = Path(__file__).with_name("mixes")
 _PAUSE: Final = 2.0
 _LIMIT: Final = 240.0
+_DAY: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,31 @@ class Mix:
     block_limit: float
 
 
+def read_mixes(says: str | Mapping[str, str]) -> tuple[list[Mix], list[int]]:
+    """The mixes of a day, and for each hour which of them.
+
+    Args:
+        says: one mix, or one for each part of the day, such as ``{20-06: seed, 06-20: once}``, by
+            the clock of the nodes.
+
+    Raises:
+        FabricheckError: if an hour has no mix, or two, or as ``read_mix``.
+    """
+    parts = {"00-24": says} if isinstance(says, str) else says
+    names = list(dict.fromkeys(parts.values()))
+    hours: list[list[int]] = [[] for _ in range(_DAY)]
+    for part, name in parts.items():
+        begin, end = (int(each) % _DAY for each in part.split("-"))
+        for hour in range(begin, end if end > begin else end + _DAY):
+            hours[hour % _DAY].append(names.index(name))
+    if odd := [hour for hour, found in enumerate(hours) if len(found) != 1]:
+        raise FabricheckError(
+            f"FC3504 expected one mix for each hour, found {len(hours[odd[0]])} for hour "
+            f"{odd[0]}: correct stress.mix in the site file"
+        )
+    return [read_mix(name) for name in names], [found[0] for found in hours]
+
+
 def read_mix(name: str) -> Mix:
     """A mix by its name, or from a file of YAML.
 
@@ -100,3 +129,24 @@ def _block(document: Document, number: int) -> Block:
             f"{says['size']!r}: correct it",
         )
     return Block(says["benchmark"], sizes, says["iterations"])
+
+
+def following(done: list[CaseEntry], mixes: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    """Iteration and block behind the last one that was recorded; block 0 begins an iteration.
+
+    Args:
+        done: the blocks that were recorded.
+        mixes: which blocks make an iteration of each.
+    """
+    if not done:
+        return 1, 0
+    iteration, number = max(tuple(map(int, each.id.split("."))) for each in done)
+    is_last = any(number == each["first"] + each["count"] for each in mixes)
+    return (iteration + 1, 0) if is_last else (iteration, number)
+
+
+def mix_of(plan: Mapping[str, Any], block: int) -> Mapping[str, Any]:
+    """The mix that a block is part of; for block 0, that of this hour."""
+    mixes: Sequence[Mapping[str, Any]] = plan["mixes"]
+    begun = (each for each in mixes if 0 < block - each["first"] < each["count"])
+    return next(begun, mixes[plan["hours"][time.localtime().tm_hour]])

@@ -11,7 +11,7 @@ import re
 import shlex
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -31,7 +31,7 @@ _MOST_BYTES: Final = 64 << 20
 _TAIL: Final = 1 << 20
 _ON_LOGIN: Final = str(SUITE / "bin" / "path" / "on-login")
 _Read = TypeVar("_Read")
-_PLANNED: Final = {"scheduler", "placement", "blocks", "seconds", "duty", "pause", "block_limit"}
+_PLANNED: Final = {"scheduler", "placement", "blocks", "mixes", "seconds", "duty", "every"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,10 @@ class StressState:
         restarts: how often it began again.
         resumed: Unix time at which its job began, or came back; 0 before.
         yielded: Unix time at which it last gave its nodes to another job; 0 if it never did.
+        paused: what it waits for before its next block; empty if for nothing.
+        tried: Unix time at which a block last ran on each node.
+        measured: of each node of its partition, that of the last block there which is trusted.
+        dead: nodes that are left out, and why.
     """
 
     session: str
@@ -61,6 +65,10 @@ class StressState:
     restarts: int = 0
     resumed: float = 0.0
     yielded: float = 0.0
+    paused: str = ""
+    tried: Mapping[str, float] = field(default_factory=dict)
+    measured: Mapping[str, float] = field(default_factory=dict)
+    dead: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,11 @@ class StressDirectory:
     def name(self) -> str:
         """What the stress is called."""
         return self.path.name
+
+    @property
+    def reports(self) -> Path:
+        """The suite's directory of reports, which it is below."""
+        return self.path.parent.parent
 
     @property
     def job_name(self) -> str:
@@ -229,6 +242,7 @@ def dead_nodes(
     blocks: Sequence[CaseEntry],
     scheduler: Scheduler,
     states: Mapping[str, str],
+    causes: Sequence[str] = (),
 ) -> dict[str, str]:
     """The nodes that a stress must not take again, and why: silent ones and those with dead ports.
 
@@ -237,17 +251,16 @@ def dead_nodes(
         blocks: of the last stress; what their ports counted.
         scheduler: of the stress.
         states: its word for the state of each node.
+        causes: what is known to be wrong beside that.
     """
     silent = [
         node for node in sorted({*nodes} & states.keys()) if scheduler.is_silent(states[node])
     ]
-    dead = {node: f"{scheduler.name} reports {states[node]}" for node in silent}
-    for each in blocks:
-        for cause in each.fabric_causes:
-            # As ``Finding`` tells it: subject, node and port.
-            match = re.match(r"(link down|RDMA device) on (\S+)", cause)
-            if match:
-                dead.setdefault(match[2].rstrip(":"), cause)
+    dead = {node: f"{scheduler.reports}{states[node]}" for node in silent}
+    for cause in (*causes, *(cause for each in blocks for cause in each.fabric_causes)):
+        # As ``Finding`` tells it: subject, node and port.
+        if match := re.match(r"(link down|RDMA device) on (\S+)", cause):
+            dead.setdefault(match[2].rstrip(":"), cause)
     return dead
 
 
