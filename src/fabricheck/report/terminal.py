@@ -120,7 +120,8 @@ def _show_matrix(run: ReportedRun, console: Console) -> None:
             console.print(_head(matrix, columns, layout), no_wrap=True)
             console.print(_table(matrix, columns, layout, console))
     for each in card_tables(run):
-        cells = (f"{port} {cell.words} ({cell.status})" for port, cell in each.cells.items())
+        worst = ((port, each.worst(port)) for port in each.ports)
+        cells = (f"{port} {cell.words} ({cell.status})" for port, cell in worst)
         console.print(f"\ncards of {fold(each.nodes)}: {'; '.join(cells)}", soft_wrap=True)
     for case in matrix.others:
         console.print(_other(case, console))
