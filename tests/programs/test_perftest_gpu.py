@@ -30,9 +30,14 @@ ROCM = "Using ROCm Device with ID: 1, Name: gfx942, PCI Bus ID: 0x91, GCN Arch: 
 @pytest.mark.parametrize(
     ("extras", "words", "vendor"),
     [
-        ({}, "--use_cuda_bus_id=@gpu@ --use_cuda_dmabuf -F", "0x10de"),
-        ({"gpu_peermem": True}, "--use_cuda_bus_id=@gpu@ -F", "0x10de"),
-        ({"gpu_vendor": "rocm"}, "--use_rocm=@gpu_number@ --use_rocm_dmabuf -F", "0x1002"),
+        ({}, "--use_cuda_bus_id=@gpu@ --use_cuda_dmabuf -F", "0x10de:"),
+        ({"gpu_peermem": True}, "--use_cuda_bus_id=@gpu@ -F", "0x10de:"),
+        (
+            {"ucx_net_devices": {"rdma": "mlx5_3:1"}},
+            "--use_cuda_bus_id=@gpu@ --use_cuda_dmabuf -F",
+            "0x10de:mlx5_3",
+        ),
+        ({"gpu_vendor": "rocm"}, "--use_rocm=@gpu_number@ --use_rocm_dmabuf -F", "0x1002:"),
     ],
 )
 def test_a_vendor_is_one_row(extras: dict[str, object], words: str, vendor: str) -> None:

@@ -168,7 +168,7 @@ def test_words_get_the_gpu(gpus: Path) -> None:
 
 
 def test_a_node_without_such_a_gpu_runs_nothing(tmp_path: Path) -> None:
-    wanted = {"PATH": "/usr/bin:/bin", "PMI_RANK": "1", "FABRICHECK_GPU": "0x0000"}
+    wanted = {"PATH": "/usr/bin:/bin", "PMI_RANK": "1", "FABRICHECK_GPU": "0x0000:"}
     done = subprocess.run(
         [RANK_WRAPPER, "touch", "ran"], cwd=tmp_path, env=wanted, capture_output=True, check=False
     )

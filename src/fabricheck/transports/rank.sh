@@ -12,8 +12,8 @@
 #                           fits. UCX gets them, the witness tells them, and words such as @device1@
 #                           and @port1@ of PROGRAM's become those of the first one. With a single
 #                           port the rank goes to the CPUs of its NUMA node, unless it is pinned.
-#   FABRICHECK_GPU=VENDOR   words such as @gpu@ and @gpu_number@ of PROGRAM's become the address and
-#                           the number of the vendor's GPU that is nearest to the first port
+#   FABRICHECK_GPU=VENDOR:CARD  words such as @gpu@ and @gpu_number@ of PROGRAM's become the address
+#                           and the number of the vendor's GPU nearest to the first port, or the card
 #   FABRICHECK_DEVICES=NAME export NAME with the RDMA devices of this node, separated by colons; for
 #                           programs that take a device only by name, where each node has its own
 #   FABRICHECK_DEVICE_OF_MPI=WORD  write down what the MPI library of PROGRAM was built for, a word
@@ -140,9 +140,10 @@ set +f
 gpu='' gpu_number=''
 if [ -n "${FABRICHECK_GPU:-}" ]; then
     card=${rails# }
-    near_gpu "${card%%:*}" "$FABRICHECK_GPU"
+    card=${card:-${FABRICHECK_GPU#*:}}
+    near_gpu "${card%%:*}" "${FABRICHECK_GPU%%:*}"
     if [ -z "$gpu" ]; then
-        echo "lacks expected a GPU of the vendor $FABRICHECK_GPU on $host, found none in /sys/bus/pci: see lspci there, and gpu_vendor in the site file" | tee -a "$witness" >&2
+        echo "lacks expected a GPU of the vendor ${FABRICHECK_GPU%%:*} on $host, found none in /sys/bus/pci: see lspci there, and gpu_vendor in the site file" | tee -a "$witness" >&2
         echo 'exit 2' >>"$witness"
         exit 2
     fi

@@ -92,7 +92,8 @@ class Perftest(pair.Pair):
         job = pair.start(setting, self._entry.program, common, runs, version="--version", **limit)
         if GPU not in self._entry.options:
             return job
-        near = {"FABRICHECK_GPU": VENDORS[setting.extras.gpu_vendor].pci}
+        card = "" if setting.extras.ports else ports(setting.extras)[0][0]
+        near = {"FABRICHECK_GPU": f"{VENDORS[setting.extras.gpu_vendor].pci}:{card}"}
         return with_gpus(replace(job, variables={**job.variables, **near}), setting)
 
     def examine(self, setting: Setting) -> Evidence:
