@@ -2,13 +2,14 @@
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.report.test_page import section
 
 from fabricheck.record.entries import Sample
-from fabricheck.report.cards import CardTable, card_tables
+from fabricheck.report.cards import CardTable, card_tables, worst_tables
 from fabricheck.report.page import render
 from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
@@ -136,6 +137,20 @@ def test_a_card_that_fails_alone_is_named_with_its_cause() -> None:
     )
     all_dead = [case(port, "ib_write_bw", {}, Status.UNTRUSTED, dead) for port in PORTS]
     assert table(all_dead).accused == ()
+
+
+def test_of_hundreds_those_with_an_accused_card_are_shown_and_the_others_counted() -> None:
+    cases = [
+        replace(each, nodes=(f"c{number:03}a", f"c{number:03}b"))
+        for number in range(40)
+        for each in night({PORTS[1]: 0.5} if number == 33 else {})
+    ]
+    summary = summarise(run_of(cases))
+    shown, more = worst_tables(summary.cards)
+    assert len(shown) == 16
+    assert shown[0].accused == summary.shared[:1]
+    assert more == "24 more sets of nodes: cards 192 no-reference; 0 unlike their peers"
+    assert more in section(render(run_of(cases), summary), "cards")
 
 
 def test_page_and_summary_have_it() -> None:

@@ -7,7 +7,8 @@ reads by the server. No reference is needed for that.
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median, median_low
 from typing import Final
@@ -29,6 +30,8 @@ SLOWER: Final = 1.25
 _SPREADS: Final = 2
 """And farther than any of these is from it by any benchmark, twice."""
 _PAIR: Final = 2
+_MOST: Final = 16
+"""Sets of nodes whose cards are shown."""
 _READ: Final = re.compile("read|get")
 _BOTH_WAYS: Final = re.compile("bidir|bibw|atomic")
 _FAILED: Final = (Status.CRITICAL, Status.UNTRUSTED, Status.FAILED, Status.ABORTED)
@@ -78,6 +81,16 @@ class CardTable:
     def worst(self, port: str) -> CardCell:
         """The port's cell on the node where it is the slowest."""
         return max((self.cells[node, port] for node in self.nodes), key=lambda c: c.slower or 0)
+
+
+def worst_tables(tables: Sequence[CardTable]) -> tuple[Sequence[CardTable], str]:
+    """Of hundreds, as on a large cluster, those that are shown, and what became of the others."""
+    order = sorted(tables, key=lambda table: not table.accused)
+    counts = Counter(str(cell.status) for each in order[_MOST:] for cell in each.cells.values())
+    told = ", ".join(f"{number} {status}" for status, number in counts.items())
+    named = sum(len(each.accused) for each in order[_MOST:])
+    more = f"{len(order) - _MOST} more sets of nodes: cards {told}; {named} unlike their peers"
+    return order[:_MOST], more if counts else ""
 
 
 def card_tables(run: ReportedRun) -> list[CardTable]:
