@@ -212,7 +212,7 @@ def places(node: str, card: int, fault: str) -> dict[str, bool]:
     own, far = (f"{each} {device(each, card)}" for each in (node, other))
     port = f"Card {PORTS[card]} of "
     if fault.startswith("rate"):
-        return {f"{port}{node}: sends": True}
+        return {f"{port}{node} sends": True}
     # A cable has two ends; what has a smaller MTU, or no name, measures otherwise, too.
     return {own: True, port: False} | ({far: False} if fault == "link down" else {})
 

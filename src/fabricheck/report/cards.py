@@ -58,7 +58,7 @@ class CardCell:
     @property
     def words(self) -> str:
         """How it stands beside its peers."""
-        told = "not measured" if self.slower is None else f"{times(1 / self.slower)} of its peers"
+        told = "not measured" if self.slower is None else times(1 / self.slower)
         return f"{told}: this card" if self.accused else told
 
 
@@ -139,11 +139,11 @@ def _accusation(port: str, slow: list[str], nodes: tuple[str, ...], places: Plac
     slower = median_low(found)
     how = "not at all, or" if math.isinf(slower) else times(slower)
     peers = len({each for each, _ in places}) - 1
-    figures = f"{how} slower than the median of {peers} others of these nodes, by {len(found)}"
+    figures = f"{how} slower than its {peers} peers, by {len(found)} benchmarks"
     if len(slow) > 1:
-        return f"Card {port} of {fold(nodes)}: {figures} benchmarks both ways"
+        return f"Card {port} of {fold(nodes)} sends both ways {figures}"
     (other,) = (node for node in nodes if node not in slow)
-    return f"Card {port} of {slow[0]}: sends {figures} benchmarks, or that of {other} receives so"
+    return f"Card {port} of {slow[0]} sends {figures}; or the one of {other} receives so"
 
 
 def _places(cases: Iterable[ReportedCase]) -> Places:

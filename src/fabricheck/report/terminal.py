@@ -123,7 +123,9 @@ def _show_matrix(run: ReportedRun, cards: Sequence[CardTable], console: Console)
     for each in tables:
         worst = ((port, each.worst(port)) for port in each.ports)
         cells = (f"{port} {cell.words} ({cell.status})" for port, cell in worst)
-        console.print(f"\ncards of {fold(each.nodes)}: {'; '.join(cells)}", soft_wrap=True)
+        console.print(
+            f"\ncards of {fold(each.nodes)} beside their peers: {'; '.join(cells)}", soft_wrap=True
+        )
     if more:
         console.print(f"\n{more}", soft_wrap=True)
     for case in matrix.others:
