@@ -3,10 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Final
-
-from fabricheck.tables import TEXT, rows
 
 FAKE_DEVICE = "Fake GPU (host memory)"
 """What the driver of the suite's own tests calls its device."""
@@ -33,11 +30,14 @@ class GpuVendor:
     seen: str
 
 
-_TEXTS: Final = dict.fromkeys(("name", "pci", "perftest", "dmabuf", "seen"), TEXT)
 VENDORS: Final = {
-    row["name"]: GpuVendor(**row)
-    for row in rows(Path(__file__).with_name("gpu_vendors.csv"), _TEXTS)
+    row[0]: GpuVendor(*row)
+    for row in (
+        ("cuda", "0x10de", "--use_cuda_bus_id=@gpu@", "--use_cuda_dmabuf", "not seen"),
+        ("rocm", "0x1002", "--use_rocm=@gpu_number@", "--use_rocm_dmabuf", "not seen"),
+    )
 }
+"""By name; each node puts its GPU nearest to the card in the place of the words in @."""
 
 
 class GpuPath(StrEnum):
