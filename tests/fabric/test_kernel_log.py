@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from tests.fabric.conftest import Grow, later, snapshot_of, take
 
-from fabricheck.fabric.job import describe
-from fabricheck.fabric.kernel_log import judge_log
+from fabricheck.fabric.job import Node, describe
+from fabricheck.fabric.kernel_log import judge_log, judge_since
 from fabricheck.fabric.limits import Limits
 from fabricheck.fabric.ports import Snapshot
+from fabricheck.launch import judging
 
 EMPTY = Snapshot("before", "n1", 10.0, {}, ())
 STAMP = "[12345.678901] "
@@ -77,3 +78,43 @@ def test_a_job_in_which_a_card_stopped_answering_is_critical(tmp_path: Path) -> 
     after = replace(later(before), log=(f"{STAMP}{LINES[0][1]}",))
     (found,) = judge(before, after, 10.0, Limits())
     assert (found.level, found.subject) == ("critical", "kernel log: command timeout")
+
+
+def test_lines_between_two_runs_are_told_once_and_those_of_before_a_boot_too(
+    tmp_path: Path,
+) -> None:
+    def line(second: int) -> str:
+        return f"[{second:5}.000000] mlx5_core 0000:3b:00.0 ens1: Link down"
+
+    def run(seconds: tuple[int, int], *logged: int) -> list[str]:
+        lines = tuple(line(each) for each in logged if each <= seconds[1])
+        before = tuple(each for each in lines if float(each[1:6]) <= seconds[0])
+        ends = (
+            replace(EMPTY, uptime=float(at), log=log)
+            for at, log in zip(seconds, (before, lines), strict=True)
+        )
+        return [each.found for each in judge_since(*ends, tmp_path / "kernel-log")]
+
+    assert run((10, 20), 5, 15) == [], "nobody knows since when the first run should count"
+    assert run((40, 50), 5, 15, 30, 35) == [f"2 lines, the last: {line(35)}"]
+    assert run((40, 50), 5, 15, 30, 35) == [f"2 lines, the last: {line(35)}"], "judged again"
+    assert run((60, 70), 5, 15, 30, 35) == []
+    assert run((8, 9), 3) == [f"one line: {line(3)}"], "of a boot since"
+    unread = replace(EMPTY, log=None)
+    assert [*judge_since(unread, unread, tmp_path / "none")] == []
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_came_between_two_runs_is_a_warning_of_the_node_s_case(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(judging, "home", lambda: tmp_path)
+    lines = (f"[   15.000000] {LINES[5][1]}",)
+    for before, after, logged in ((1.0, 2.0, ()), (20.0, 21.0, lines)):
+        node = Node(
+            replace(EMPTY, uptime=before, log=logged), replace(EMPTY, uptime=after, log=logged)
+        )
+        monkeypatch.setattr(judging, "read_nodes", lambda _, node=node: [node])
+        found = judging.judge_fabric(tmp_path, Limits())
+    (told,) = (each for each in found if each.subject.startswith("kernel log"))
+    assert (told.level, told.subject) == ("warning", "kernel log before this run: link down")

@@ -1,12 +1,17 @@
 """What cards are plugged into, from trees of files."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.conftest import run
 from tests.node_health.trees import configure, grow, plug, write
+
+from fabricheck.nodes.pcie import shared_links
+from fabricheck.nodes.told import SCRIPT, parse
 
 pytestmark = pytest.mark.integration
 
@@ -135,3 +140,30 @@ def test_iommu_and_numa_node(root: Path) -> None:
     write(root, f"{device}/iommu_group/type", "identity\n")
     facts = judged()[2]
     assert (facts["IOMMU"], facts["NUMA node"]) == ("identity", "1")
+
+
+def test_links_that_cards_share_are_named_with_the_bridge_above_them(tmp_path: Path) -> None:
+    root = grow(tmp_path / "tree", cards=6)
+    above = f"{PORT} {X16} {X16}", f"{SWITCH_UP} {X8} {X16}"
+    for card, down in enumerate(("0000:22:00.0", "0000:22:01.0")):
+        plug(
+            root,
+            f"mlx5_{card}",
+            *above,
+            f"{down} {X16} {X16}",
+            f"0000:{35 + card}:00.0 {X16} {X16}",
+        )
+    for card, function in ((2, 0), (3, 1)):
+        plug(
+            root, f"mlx5_{card}", f"0000:40:01.0 {X16} {X16}", f"0000:41:00.{function} {X16} {X16}"
+        )
+    plug(root, "mlx5_4", f"0000:50:01.0 {X16} {X16}", f"0000:51:00.0 {X16} {X16}")
+    done = subprocess.run(
+        [SCRIPT, "now", "cards"], env={**os.environ, "FABRICHECK_NODE_ROOT": str(root)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    (told,) = parse(done.stdout, "tree")
+    assert sorted(shared_links(told)) == [
+        f"mlx5_0, mlx5_1 share the PCIe link of {SWITCH_UP} (x8 32 GT/s)",
+        "mlx5_2, mlx5_3 share the PCIe link of 0000:40:01.0 (x16 32 GT/s)",
+    ]

@@ -2,15 +2,23 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.programs.results import document, named
 from tests.refusals import refused
 
+from fabricheck.judge.levels import Level
+from fabricheck.judge.references import CaseKey, resolve
+from fabricheck.judge.verdict import Subject, judge_curve
+from fabricheck.launch.cases import Case
+from fabricheck.launch.measurement import Setting
+from fabricheck.measures.curve import Curve
 from fabricheck.measures.metrics import Metric
-from fabricheck.programs.rdma_batch import in_turns
+from fabricheck.programs.rdma_batch import in_turns, judge, launch
 from fabricheck.programs.rdma_batch.entries import BENCHMARKS as PROGRAM_BENCHMARKS
 from fabricheck.programs.rdma_batch.entries import COMPARISONS
+from fabricheck.sites.extras import PartitionExtras
 
 DATA = Path(__file__).parents[1] / "data" / "perftest-4.5"
 READ_LAT = (DATA / "read_lat.rc.txt").read_text()
@@ -113,3 +121,68 @@ def test_every_comparison_has_one_metric_and_known_programs():
     for entry in COMPARISONS.values():
         assert entry.metrics == (Metric.RATIO,)
         assert entry.rival in ("rdma_batch", "ib_read_lat", "ib_read_bw", "ib_write_bw")
+
+
+PORTS = tuple(f"mlx5_{number}:1" for number in range(4))
+ALL_CARDS = PROGRAM_BENCHMARKS["rdma_batch_all_cards"]
+
+
+def together(*times: float) -> str:
+    """What rdma_batch writes of so many devices, with the average time of each."""
+    found = json.loads(result(65536, 64, 1, times[0], times[0]))
+    (row,) = found["results"]
+    found["results"] = [
+        row | {"initiator": number, "latency": row["latency"] | {"avg": time * 1e-6},
+               "bandwidth": row["bandwidth"] | {"avg": row["bytes"] / time * 1e6}}
+        for number, time in enumerate(times)
+    ]  # fmt: skip
+    found["environment"]["ranks"] = len(times)
+    found["expected"] = len(times)
+    return json.dumps(found)
+
+
+def cards_together(*times: float) -> tuple[in_turns.Sides, Curve]:
+    """What comes of cards that take 100 us each alone, and these times together."""
+    measured = launch.measurement(Case("rdma_batch_all_cards", "rc-2n"))
+    setting = Setting(
+        extras=PartitionExtras(ports=PORTS, max_message_size=65536),
+        build=SimpleNamespace(program=lambda name: f"/build/{name}"),
+    )
+    runs = measured.job(setting).words[1:]
+    asked = [words.split() for words in " ".join(runs).split(" ::: ")[1:]]
+    assert len(asked) == 5 * in_turns.ROUNDS
+    devices = [each[each.index("--dev") + 1] for each in asked[:5]]
+    assert devices[:4] == list(PORTS)
+    assert devices[4] == ",".join(devices[:4])
+    assert asked[4][asked[4].index("--num-target-dev") + 1] == "4"
+    outputs = [*[result(65536, 64, 1, 100, 100)] * 4, together(*times)] * in_turns.ROUNDS
+    sides = in_turns.read(ALL_CARDS, measured._turns(setting), outputs, "job")
+    return sides, in_turns.ratios(ALL_CARDS, sides)
+
+
+def test_all_cards_at_once_stand_beside_the_sum_of_each_alone() -> None:
+    alone = 65536 * 64 / 100
+    sides, curve = cards_together(100, 100, 100, 100)
+    assert sides.parts == pytest.approx(dict.fromkeys(PORTS, alone))
+    assert curve.points[0].values[Metric.RATIO, "p50"] == pytest.approx(1)
+    assert len(sides.rows) == (4 + 4) * in_turns.ROUNDS
+
+
+@pytest.mark.parametrize(
+    ("times", "level"),
+    [
+        ((105, 105, 105, 105), Level.GOOD),
+        ((100, 100, 120, 120), Level.WARNING),
+        ((100, 100, 200, 200), Level.CRITICAL),
+    ],
+)
+def test_cards_that_share_a_link_are_seen_and_named(times: tuple[int, ...], level: Level) -> None:
+    _, curve = cards_together(*times)
+    path = Path(launch.__file__).with_name("references.yaml")
+    key = CaseKey("testbed", "testbed:cards", "builtin", "rdma_batch_all_cards", "rc-2n")
+    found, tolerance = resolve(path, "RdmaBatchBeside", key)
+    verdict = judge_curve(curve, found, tolerance)
+    verdict = judge.refine(verdict, Subject(curve, tolerance))
+    assert verdict.level is level
+    said = "all cards at once" in " ".join(verdict.findings)
+    assert said == (level is not Level.GOOD)

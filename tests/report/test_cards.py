@@ -2,20 +2,25 @@
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.report.test_page import section
 
 from fabricheck.record.entries import Sample
-from fabricheck.report.cards import CardTable, card_tables
+from fabricheck.report.cards import CardTable, card_tables, worst_tables
 from fabricheck.report.page import render
 from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
 from fabricheck.report.summary import summarise
 
 PORTS = tuple(f"mlx5_{number}:1" for number in range(4))
-BENCHMARKS = ("ib_write_bw", "ib_read_bw", "ib_send_bw")
+SENT = ("ib_write_bw", "ib_send_bw")
+"""By the client, c018."""
+READ = ("ib_read_bw", "bw")
+"""Sent by the server, c017, which is rank 0 of MPI."""
+BENCHMARKS = SENT + READ
 MIB = 1 << 20
 
 
@@ -70,9 +75,10 @@ def table(cases: list[ReportedCase]) -> CardTable:
 def test_the_slow_card_is_named_and_not_its_node(slow: str) -> None:
     found = table(night({slow: 0.5}))
     (told,) = found.accused
-    assert told.startswith((f"Card {slow} of c[017-018]: 1.9", f"Card {slow} of c[017-018]: 2"))
-    assert told.endswith("slower than the median of 3 others of these nodes, by 3 benchmarks")
-    assert [port for port, cell in found.cells.items() if cell.accused] == [slow]
+    begin = f"Card {slow} of c[017-018] sends both ways "
+    assert told.startswith((f"{begin}1.9", f"{begin}2"))
+    assert told.endswith("x slower than its 3 peers, by 4 benchmarks")
+    assert {port for (_, port), cell in found.cells.items() if cell.accused} == {slow}
     assert found.nodes == ("c017", "c018")
 
 
@@ -83,20 +89,30 @@ def test_healthy_cards_are_not_accused(noise: float) -> None:
 
 
 def test_one_bandwidth_alone_accuses_nobody() -> None:
-    assert table(night({PORTS[0]: 0.5})[:4]).accused == ()
+    assert table(night({PORTS[0]: 0.5})[::8]).accused == ()
+    assert table(night({PORTS[0]: 0.5})[4:12]).accused == ()
 
 
-def test_a_card_that_sends_slowly_and_receives_well_is_named() -> None:
-    cases = night({PORTS[1]: 0.4})
-    read = [each for each in night({}) if each.benchmark == "ib_read_bw"]
-    cases = [each for each in cases if each.benchmark != "ib_read_bw"] + read
-    assert table(cases).accused[0].startswith(f"Card {PORTS[1]} of ")
+@pytest.mark.parametrize(
+    ("benchmarks", "end", "other"), [(SENT, "c018", "c017"), (READ, "c017", "c018")]
+)
+def test_a_card_that_sends_slowly_and_receives_well_is_named_at_either_end(
+    benchmarks: tuple[str, ...], end: str, other: str
+) -> None:
+    slow = [each for each in night({PORTS[1]: 0.4}) if each.benchmark in benchmarks]
+    rest = [each for each in night({}) if each.benchmark not in benchmarks]
+    found = table([*slow, *rest])
+    (told,) = found.accused
+    assert told.startswith(f"Card {PORTS[1]} of {end} sends 2.")
+    assert told.endswith(f"its 3 peers, by 2 benchmarks; or the one of {other} receives so")
+    assert [place for place, cell in found.cells.items() if cell.accused] == [(end, PORTS[1])]
+    assert found.worst(PORTS[1]) == found.cells[end, PORTS[1]]
     failed = [
         case(PORTS[1], each.benchmark, {}, Status.UNTRUSTED) if each.port == PORTS[1] else each
-        for each in cases[:-4]
+        for each in slow
     ]
-    (told,) = table([*failed, *read]).accused
-    assert told.startswith(f"Card {PORTS[1]} of c[017-018]: fails, or slower than the median")
+    (told,) = table([*failed, *rest]).accused
+    assert told.startswith(f"Card {PORTS[1]} of {end} sends not at all, or slower than its 3")
 
 
 def test_where_all_cards_are_slow_it_is_no_card() -> None:
@@ -105,10 +121,10 @@ def test_where_all_cards_are_slow_it_is_no_card() -> None:
 
 
 def test_the_sizes_that_all_have_are_compared() -> None:
-    cases = [case(port, "ib_write_bw", {8 * MIB: 10.0}) for port in PORTS[1:]]
-    cases.append(case(PORTS[0], "ib_write_bw", {8: 0.1, 8 * MIB: 10.1}))
-    assert table(cases).accused == ()
-    lacking = [*cases[:3], case(PORTS[0], "ib_write_bw", {8: 0.1})]
+    cases = [case(port, name, {8 * MIB: 10.0}) for port in PORTS[1:] for name in SENT]
+    whole = [case(PORTS[0], name, {8: 0.1, 8 * MIB: 10.1}) for name in SENT]
+    assert table([*cases, *whole]).accused == ()
+    lacking = [*cases, *(case(PORTS[0], name, {8: 0.1}) for name in SENT)]
     assert {cell.words for cell in table(lacking).cells.values()} == {"not measured"}
 
 
@@ -124,6 +140,20 @@ def test_a_card_that_fails_alone_is_named_with_its_cause() -> None:
     assert table(all_dead).accused == ()
 
 
+def test_of_hundreds_those_with_an_accused_card_are_shown_and_the_others_counted() -> None:
+    cases = [
+        replace(each, nodes=(f"c{number:03}a", f"c{number:03}b"))
+        for number in range(40)
+        for each in night({PORTS[1]: 0.5} if number == 33 else {})
+    ]
+    summary = summarise(run_of(cases))
+    shown, more = worst_tables(summary.cards)
+    assert len(shown) == 16
+    assert shown[0].accused == summary.shared[:1]
+    assert more == "24 more sets of nodes: cards 192 no-reference; 0 unlike their peers"
+    assert more in section(render(run_of(cases), summary), "cards")
+
+
 def test_page_and_summary_have_it() -> None:
     run = run_of(night({PORTS[3]: 0.25}))
     summary = summarise(run)
@@ -131,5 +161,5 @@ def test_page_and_summary_have_it() -> None:
     text = section(render(run, summary), "cards")
     assert "c017" in text
     assert "0.25" in text
-    assert "of its peers: this card" in text
+    assert "x: this card" in text
     assert 'id="cards"' not in render(run_of([]), summarise(run_of([])))

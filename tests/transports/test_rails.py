@@ -115,3 +115,63 @@ def test_what_ranks_were_given_is_read_by_node(tmp_path: Path) -> None:
     )
     assert read_rails(tmp_path) == {"n1": {"gid=fd0*": "mlx5_4:1", "x": "mlx5_2:1"}}
     assert read_lacking(tmp_path) == ()
+
+
+@pytest.fixture
+def gpus(tmp_path: Path) -> Path:
+    """Two cards and three GPUs: one below the switch of mlx5_0, two below another root port."""
+    switch, far = "devices/pci0000:20/0000:20:01.0/0000:21:00.0", "devices/pci0000:80/0000:80:01.0"
+    places = {
+        f"{switch}/0000:22:00.0/0000:23:00.0": ("0x15b3", "0x020700"),
+        f"{switch}/0000:22:01.0/0000:24:00.0": ("0x10de", "0x030200"),
+        f"{far}/0000:81:00.0": ("0x15b3", "0x020000"),
+        f"{far}/0000:82:00.0": ("0x10de", "0x030200"),
+        "devices/pci0000:90/0000:90:01.0/0000:91:00.0": ("0x1002", "0x120000"),
+        "devices/pci0000:10/0000:10:00.0": ("0x10de", "0x060400"),
+    }
+    for place, (vendor, kind) in places.items():
+        folder = tmp_path / place
+        folder.mkdir(parents=True)
+        (folder / "vendor").write_text(f"{vendor}\n")
+        (folder / "class").write_text(f"{kind}\n")
+        link = tmp_path / "bus/pci/devices" / folder.name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(folder)
+    for number, place in enumerate(("0000:23:00.0", "0000:81:00.0")):
+        card = tmp_path / f"class/infiniband/mlx5_{number}"
+        card.mkdir(parents=True)
+        (card / "device").symlink_to((tmp_path / "bus/pci/devices" / place).resolve())
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("card", "vendor", "found"),
+    [
+        ("mlx5_0", "0x10de", "0000:24:00.0 0"),
+        ("mlx5_1", "0x10de", "0000:82:00.0 1"),
+        ("mlx5_1", "0x1002", "0000:91:00.0 0"),
+        ("", "0x10de", "0000:24:00.0 0"),
+        ("mlx5_0", "0x8086", ""),
+    ],
+)
+def test_the_gpu_nearest_to_a_card_is_found(gpus: Path, card: str, vendor: str, found: str) -> None:
+    assert run(gpus, f"near_gpu '{card}' {vendor}; echo $gpu $gpu_number") == found
+
+
+def test_words_get_the_gpu(gpus: Path) -> None:
+    found = run(
+        gpus,
+        "near_gpu mlx5_1 0x10de; name_rails --use_cuda_bus_id=@gpu@; echo $word; "
+        "name_rails --use_rocm=@gpu_number@; echo $word",
+    )
+    assert found == "--use_cuda_bus_id=0000:82:00.0\n--use_rocm=1"
+
+
+def test_a_node_without_such_a_gpu_runs_nothing(tmp_path: Path) -> None:
+    wanted = {"PATH": "/usr/bin:/bin", "PMI_RANK": "1", "FABRICHECK_GPU": "0x0000:"}
+    done = subprocess.run(
+        [RANK_WRAPPER, "touch", "ran"], cwd=tmp_path, env=wanted, capture_output=True, check=False
+    )
+    assert done.returncode == 2
+    assert not (tmp_path / "ran").exists()
+    assert read_lacking(tmp_path)[0].startswith("expected a GPU of the vendor 0x0000 on ")

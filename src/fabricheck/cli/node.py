@@ -22,6 +22,12 @@ def node(
     loopback: Annotated[
         bool, typer.Option("--loopback", help="Measure each card against itself, up to 20 s.")
     ] = False,
+    lanes: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIRECTORY", help="Keep each day's light of modules there; name what fell."
+        ),
+    ] = None,
     machine: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False,
 ) -> None:
     """Judge this node in seconds: ports and cards; for prologs and health checks.
@@ -36,6 +42,8 @@ def node(
         fabricheck node --json > c001.json
 
         fabricheck node --manifest c001.json --loopback
+
+        fabricheck node --lanes /var/lib/fabricheck
     """
     from fabricheck.node_health.one_node import SilentNodeError, look
     from fabricheck.node_health.survey import Expectations, read_expectations
@@ -46,7 +54,7 @@ def node(
 
         expected = read_expectations((), extras_of(partition))
     try:
-        verdict = look(expected, manifest, loopback=loopback)
+        verdict = look(expected, manifest, lanes, loopback=loopback)
     except SilentNodeError as error:
         lines, level = [f"inconclusive: {error}"], None
         data: dict[str, Any] = {"level": None, "words": str(error)}

@@ -8,6 +8,7 @@ from typing import Final
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.finding import Finding, tell
 from fabricheck.fabric.job import common_rate, judge_job, read_nodes
+from fabricheck.fabric.kernel_log import judge_since
 from fabricheck.fabric.limits import Limits
 from fabricheck.judge.decide import Fabric
 from fabricheck.judge.levels import Level, worst
@@ -20,7 +21,7 @@ from fabricheck.measures import registry
 from fabricheck.measures.benchmark import MpiBenchmark
 from fabricheck.measures.curve import Curve, Variable
 from fabricheck.nodes.told import SCRIPT
-from fabricheck.provenance import folders
+from fabricheck.provenance import folders, home
 from fabricheck.schedulers.protocol import Launcher
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.table import Counter, Scope, Transport
@@ -138,9 +139,14 @@ def find_verdict(
 
 
 def judge_fabric(directory: Path, limits: Limits) -> list[Finding]:
-    """What was wrong with the ports below a job, as its nodes have left it in its directory."""
+    """What was wrong with the ports below a job, and since the run before, as its nodes have left
+    it in its directory.
+    """
     try:
-        return judge_job(read_nodes(directory), limits)
+        nodes = read_nodes(directory)
+        folder = home() / "reports" / "kernel-log"
+        since = (found for each in nodes for found in judge_since(each.before, each.after, folder))
+        return [*judge_job(nodes, limits), *since]
     except FabricheckError as error:
         return [Finding(Level.CRITICAL, "fabric health", "", "", "was not judged", str(error))]
 

@@ -170,7 +170,7 @@ _COLUMNS: Final[Mapping[str, Cell]] = {
     "runs": RUN,
     "smoke_on": maybe(many(_TRANSPORT)),
     "transports": many(_TRANSPORT),
-    "needs": many(one_of(("inline",))),
+    "needs": many(one_of(("inline", "several_ports", "gpu_verbs"))),
     "printed": pattern("MPI[ _].+ Test", "MPI Latency Test"),
     "datatype": maybe(one_of(("mpi_float", "mpi_int"))),
     "ranks": one_of(RanksRule),

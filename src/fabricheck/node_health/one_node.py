@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level, worst
 from fabricheck.node_health.alike import read_manifest
 from fabricheck.node_health.facts import Facts, facts_of
+from fabricheck.node_health.lanes import follow
 from fabricheck.node_health.loopback import measure
 from fabricheck.node_health.rules import judge
 from fabricheck.node_health.survey import Expectations, Line, Survey
@@ -59,13 +61,18 @@ class Verdict:
 
 
 def look(
-    expected: Expectations, manifest: Path | None = None, *, loopback: bool = False
+    expected: Expectations,
+    manifest: Path | None = None,
+    lanes: Path | None = None,
+    *,
+    loopback: bool = False,
 ) -> Verdict:
     """Look at this node, and judge it.
 
     Args:
         expected: what its partition must offer.
         manifest: the facts that its cards must have, instead of those of the partition.
+        lanes: a directory that keeps what each lane of a module reports, a day each.
         loopback: whether to measure each card as well, in ``loopback.PATIENCE`` seconds.
 
     Raises:
@@ -78,6 +85,8 @@ def look(
     facts = facts_of(told, {"clock": [str(time.time_ns())]}, told.host)
     expected = replace(expected, rdma=expected.rdma or bool(facts.ports))
     lines = tuple(judge(Survey((facts,), expected)))
+    if lanes:
+        lines = (*lines, follow(facts, lanes, datetime.now(UTC)))
     if loopback:
         lines = (*lines, measure(facts))
     return Verdict(facts, lines)

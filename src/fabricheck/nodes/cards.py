@@ -64,6 +64,8 @@ def _port(told: Told, place: str, state: str) -> Iterator[tuple[str, str]]:
     yield "state", name
     yield "link layer", (layer := told.value(f"{place}/link_layer"))
     if layer == "Ethernet":
+        interface = told.value(f"{place}/gid_attrs/ndevs/0")
+        yield "MTU", told.value(f"sys/class/net/{interface}/mtu")
         yield from read_roce(told, place)
     # The rate of a port without a link is none.
     rate = _RATE.match(told.value(f"{place}/rate"))

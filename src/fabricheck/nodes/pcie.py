@@ -12,6 +12,7 @@ LOSS: Final = "PCIe loss"
 """The fact of a link that is slower than both its ends can be."""
 
 _ADDRESS: Final = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_WAY: Final = "way/"
 _UNKNOWN_WIDTHS: Final = (0, 255)
 _EXTENDED: Final = 0x100
 _PCIE, _ACS = 0x10, 0x0D
@@ -33,11 +34,8 @@ class Hop(NamedTuple):
 
 def read_pcie(told: Told, device: str) -> Iterator[tuple[str, str]]:
     """The facts of a card, by name; empty where it does not tell."""
-    # Of a chain from the card up to the root port, each second hop is a link: card and slot, then a
-    # switch's upstream port and what that is plugged into.
     base = f"sys/class/infiniband/{device}/device"
-    names = _ADDRESS.findall(told.value(f"way/{device}"))[::-1]
-    chain = [Hop(name, f"{base}{'/..' * above}") for above, name in enumerate(names)]
+    chain = _chain(told, device)
     pairs = list(zip(chain[::2], chain[1::2], strict=False))
     links = [_link(told, lower, "current") for lower, _ in pairs]
     yield "PCIe link", _words(links[0]) if links else ""
@@ -56,6 +54,31 @@ def read_pcie(told: Told, device: str) -> Iterator[tuple[str, str]]:
             yield "MaxReadReq", str(128 << (word >> 12 & 7))
             yield "relaxed ordering", "on" if word & _RELAXED else "off"
         yield "ACS redirect", _redirect([_configuration(told, each) for each in chain[1:]])
+
+
+def shared_links(told: Told) -> Iterator[str]:
+    """The PCIe links that several cards share: below which bridge, and its width and speed."""
+    below: dict[str, list[str]] = {}
+    bridges: dict[str, Hop] = {}
+    for path in told.lines:
+        if path.startswith(_WAY):
+            for hop in _chain(told, path.removeprefix(_WAY))[1:]:
+                below.setdefault(hop.name, []).append(path.removeprefix(_WAY))
+                bridges.setdefault(hop.name, hop)
+    # Of a switch and what it is plugged into, the switch: it is told first.
+    of_cards = {tuple(cards): bridges[name] for name, cards in reversed(below.items())}
+    for cards, hop in of_cards.items():
+        if len(cards) > 1:
+            width = _words(_link(told, hop, "current")) or "of unknown width"
+            yield f"{', '.join(cards)} share the PCIe link of {hop.name} ({width})"
+
+
+def _chain(told: Told, device: str) -> list[Hop]:
+    # From the card up to the root port each second hop is a link: card and slot, then a switch's
+    # upstream port and what that is plugged into.
+    base = f"sys/class/infiniband/{device}/device"
+    names = _ADDRESS.findall(told.value(f"{_WAY}{device}"))[::-1]
+    return [Hop(name, f"{base}{'/..' * above}") for above, name in enumerate(names)]
 
 
 def _link(told: Told, hop: Hop, which: str) -> Link | None:

@@ -1,15 +1,19 @@
 """Cards of nodes that have several, each beside its peers: one cell for a node and a port.
 
-A card that is slower than the others of its nodes is a card; where all of them are slow it is the
-node, or what all share. No reference is needed for that.
+A card that sends slower than the others of its node is a card; where all of them are slow it is the
+node, or what all share. Each direction has a verdict of its own: writes are sent by the client,
+reads by the server. No reference is needed for that.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, median_low
 from typing import Final
 
+from fabricheck.measures.benchmark import MpiBenchmark
 from fabricheck.measures.metrics import Direction
 from fabricheck.measures.registry import REGISTRY
 from fabricheck.nodes.names import fold
@@ -18,14 +22,22 @@ from fabricheck.report.status import Status
 from fabricheck.units import times
 
 FEWEST: Final = 3
-"""Cards that a node must have, as of two nobody can tell which is slow; and bandwidths of each, as
-one alone is noise now and then."""
+"""Cards that a node must have, as of two nobody can tell which is slow."""
+LEAST: Final = 2
+"""Bandwidths in a direction, as one alone is noise now and then."""
 SLOWER: Final = 1.25
-"""Times that a card must be slower than the median of its peers, by the median benchmark: one
-that sends slowly reads as fast as ever."""
+"""Times that a card must be slower than the median of its peers, by half of them at least."""
 _SPREADS: Final = 2
 """And farther than any of these is from it by any benchmark, twice."""
+_PAIR: Final = 2
+_MOST: Final = 16
+"""Sets of nodes whose cards are shown."""
+_READ: Final = re.compile("read|get")
+_BOTH_WAYS: Final = re.compile("bidir|bibw|atomic")
 _FAILED: Final = (Status.CRITICAL, Status.UNTRUSTED, Status.FAILED, Status.ABORTED)
+Places = Mapping[tuple[str, str], list[tuple[float, float]]]
+"""Of each port and node that sends: how many times slower than its peers by each benchmark, and how
+far they lie from each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +45,8 @@ class CardCell:
     """A port of a node.
 
     Attributes:
-        status: the worst of its cases.
-        slower: times that it is slower than the median of its peers; ``None`` where nothing was
+        status: the worst of the port's cases.
+        slower: times that it sends slower than the median of its peers; ``None`` where nothing was
             measured beside another.
         accused: whether it is the card.
     """
@@ -46,7 +58,7 @@ class CardCell:
     @property
     def words(self) -> str:
         """How it stands beside its peers."""
-        told = "not measured" if self.slower is None else f"{times(1 / self.slower)} of its peers"
+        told = "not measured" if self.slower is None else times(1 / self.slower)
         return f"{told}: this card" if self.accused else told
 
 
@@ -56,13 +68,29 @@ class CardTable:
 
     Attributes:
         nodes: their names.
-        cells: by port.
+        ports: the names of their ports.
+        cells: by node and port.
         accused: a sentence for each card that is unlike its peers.
     """
 
     nodes: tuple[str, ...]
-    cells: Mapping[str, CardCell]
+    ports: tuple[str, ...]
+    cells: Mapping[tuple[str, str], CardCell]
     accused: tuple[str, ...]
+
+    def worst(self, port: str) -> CardCell:
+        """The port's cell on the node where it is the slowest."""
+        return max((self.cells[node, port] for node in self.nodes), key=lambda c: c.slower or 0)
+
+
+def worst_tables(tables: Sequence[CardTable]) -> tuple[Sequence[CardTable], str]:
+    """Of hundreds, as on a large cluster, those that are shown, and what became of the others."""
+    order = sorted(tables, key=lambda table: not table.accused)
+    counts = Counter(str(cell.status) for each in order[_MOST:] for cell in each.cells.values())
+    told = ", ".join(f"{number} {status}" for status, number in counts.items())
+    named = sum(len(each.accused) for each in order[_MOST:])
+    more = f"{len(order) - _MOST} more sets of nodes: cards {told}; {named} unlike their peers"
+    return order[:_MOST], more if counts else ""
 
 
 def card_tables(run: ReportedRun) -> list[CardTable]:
@@ -76,46 +104,59 @@ def card_tables(run: ReportedRun) -> list[CardTable]:
 
 
 def _table(nodes: tuple[str, ...], cases: list[ReportedCase]) -> CardTable:
-    ports = sorted({case.port for case in cases})
-    ratios = _ratios(cases)
+    ports = tuple(sorted({case.port for case in cases}))
+    places = _places(cases)
     of_port = {port: [case for case in cases if case.port == port] for port in ports}
     failed = [port for port in ports if all(c.status in _FAILED for c in of_port[port])]
-    cells, accused = {}, []
+    cells: dict[tuple[str, str], CardCell] = {}
+    accused = []
     for port in ports:
-        found = ratios.get(port, [])
-        slower = median(each for each, _ in found) if found else None
-        least = max([SLOWER, *(spread for _, spread in found)])
-        is_slow = len(found) >= FEWEST and (slower or 0) >= least
-        is_dead = port in failed and 2 * len(failed) < len(ports)
         status = Status.worst([case.status for case in of_port[port]])
-        cells[port] = CardCell(status, slower, is_slow or is_dead)
-        where = f"Card {port} of {fold(nodes)}"
-        others = len(ports) - 1
+        is_dead = port in failed and 2 * len(failed) < len(ports)
+        slow = [node for node in nodes if _is_slow(places.get((port, node), []))]
+        for node in nodes:
+            found = [each for each, _ in places.get((port, node), ())]
+            slower = median_low(found) if found else None
+            cells[node, port] = CardCell(status, slower, is_dead or node in slow)
         if is_dead:
             # What lies in the fabric names node and port.
             told = ((*case.fabric_causes, *case.causes) for case in of_port[port])
             why = next((cause for causes in told for cause in causes), "")
-            accused.append(f"{where}: fails, {others} others of these nodes do not: {why}")
-        elif is_slow and slower:
-            accused.append(
-                f"{where}: {'fails, or' if math.isinf(slower) else times(slower)} slower than the "
-                f"median of {others} others of these nodes, by {len(found)} benchmarks"
-            )
-    return CardTable(nodes, cells, tuple(accused))
+            others = f"{len(ports) - 1} others of these nodes do not"
+            accused.append(f"Card {port} of {fold(nodes)}: fails, {others}: {why}")
+        elif slow:
+            accused.append(_accusation(port, slow, nodes, places))
+    return CardTable(nodes, ports, cells, tuple(accused))
 
 
-def _ratios(cases: Iterable[ReportedCase]) -> dict[str, list[tuple[float, float]]]:
-    """For each port and benchmark how many times it is slower than its peers, without end where it
-    failed, and how far they lie from each other.
-    """
+def _is_slow(found: list[tuple[float, float]]) -> bool:
+    least = max([SLOWER, *(spread for _, spread in found)])
+    return len(found) >= LEAST and median_low(each for each, _ in found) >= least
+
+
+def _accusation(port: str, slow: list[str], nodes: tuple[str, ...], places: Places) -> str:
+    found = [slower for node in slow for slower, _ in places[port, node]]
+    slower = median_low(found)
+    how = "not at all, or" if math.isinf(slower) else times(slower)
+    peers = len({each for each, _ in places}) - 1
+    figures = f"{how} slower than its {peers} peers, by {len(found)} benchmarks"
+    if len(slow) > 1:
+        return f"Card {port} of {fold(nodes)} sends both ways {figures}"
+    (other,) = (node for node in nodes if node not in slow)
+    return f"Card {port} of {slow[0]} sends {figures}; or the one of {other} receives so"
+
+
+def _places(cases: Iterable[ReportedCase]) -> Places:
+    """How each port and node sends; without end slower where that failed."""
     values: dict[tuple[str, ...], dict[str, dict[int, float]]] = {}
     for case in cases:
-        key = case.environ, case.benchmark, case.transport
+        sender = _sender(case)
         by_size = _by_size(case)
-        if by_size or (case.status in _FAILED and _is_bandwidth(case)):
+        if sender and (by_size or case.status in _FAILED):
+            key = case.environ, case.benchmark, case.transport, sender
             values.setdefault(key, {})[case.port] = by_size
-    found: dict[str, list[tuple[float, float]]] = {}
-    for by_port in values.values():
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for (*_, sender), by_port in values.items():
         sizes = [set(each) for each in by_port.values() if each]
         common = set.intersection(*sizes) if len(sizes) >= FEWEST else set()
         for port in by_port if common else ():
@@ -126,8 +167,20 @@ def _ratios(cases: Iterable[ReportedCase]) -> dict[str, list[tuple[float, float]
             distances = [max(each / middle, middle / each) for each in others]
             own = by_port[port].get(max(common))
             slower = middle / own if own else math.inf
-            found.setdefault(port, []).append((slower, max(distances) ** _SPREADS))
+            found.setdefault((port, sender), []).append((slower, max(distances) ** _SPREADS))
     return found
+
+
+def _sender(case: ReportedCase) -> str:
+    """The node whose card sends the data; empty where both do, or no bandwidth is measured.
+
+    Of programs on verbs and UCX rank 1 is the client, of those with MPI rank 0 sends.
+    """
+    name = case.benchmark
+    if len(case.nodes) != _PAIR or not _is_bandwidth(case) or _BOTH_WAYS.search(name):
+        return ""
+    is_first = isinstance(REGISTRY[name], MpiBenchmark) != bool(_READ.search(name))
+    return case.nodes[0 if is_first else 1]
 
 
 def _by_size(case: ReportedCase) -> dict[int, float]:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from fabricheck.localise.nodes import words as node_words
 from fabricheck.nodes.names import fold
 from fabricheck.report import charts, explorer, past, sections
-from fabricheck.report.cards import card_tables
+from fabricheck.report.cards import worst_tables
 from fabricheck.report.curves import groups
 from fabricheck.report.files import write_whole
 from fabricheck.report.history_view import HistoryView
@@ -76,6 +76,7 @@ def render(
                 documents[name] = document
     documents |= {panel.name: phase_chart(panel) for each in phases for panel in each.panels}
     documents |= place_charts
+    cards, more_cards = worst_tables(summary.cards)
     of_history = _of_history(run, view) if view else _NOTHING
     packed = of_history["explorer"]
     if packed:
@@ -102,7 +103,8 @@ def render(
         curves=curves,
         phase_figures=phases,
         place_views=places,
-        card_tables=card_tables(run),
+        card_tables=cards,
+        more_cards=more_cards,
         node_cases=[case for case in run.cases if case.prerequisites],
         time_line=timeline(run),
         not_measured=sections.not_measured(run),

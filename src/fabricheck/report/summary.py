@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fabricheck.report.cards import card_tables
+from fabricheck.report.cards import CardTable, card_tables
 from fabricheck.report.layer_comparison import clause, distance
 from fabricheck.report.run import NOT_PERFORMANCE, ReportedCase, ReportedRun
 from fabricheck.report.shared import shared
@@ -67,7 +67,7 @@ class Problem:
 @dataclass(frozen=True, slots=True)
 class Summary:
     """Verdict on a run; ``shared`` are sentences on cards unlike their peers, and on
-    what its red cases have in common.
+    what its red cases have in common, ``cards`` the tables of cards.
     """
 
     verdict: Status
@@ -75,6 +75,7 @@ class Summary:
     problems: tuple[Problem, ...]
     passed: bool
     shared: tuple[str, ...] = ()
+    cards: tuple[CardTable, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -95,12 +96,14 @@ def summarise(run: ReportedRun) -> Summary:
     found = [Status.GOOD, *(p.status for p in problems if p.status is not Status.SKIPPED)]
     verdict = Status.worst(found)
     order = dict.fromkeys((*ALWAYS_COUNTED, *Status))
+    cards = tuple(card_tables(run))
     return Summary(
         verdict=verdict,
         counts={s: counts[s] for s in order if s in ALWAYS_COUNTED or counts[s]},
         problems=tuple(problems),
         passed=bool(judged) and verdict.passes,
-        shared=(*(line for each in card_tables(run) for line in each.accused), *shared(run)),
+        shared=(*(line for each in cards for line in each.accused), *shared(run)),
+        cards=cards,
     )
 
 

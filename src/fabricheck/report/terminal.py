@@ -11,7 +11,7 @@ from rich.text import Text
 
 from fabricheck.nodes.names import fold
 from fabricheck.record.entries import Sample
-from fabricheck.report.cards import card_tables
+from fabricheck.report.cards import CardTable, worst_tables
 from fabricheck.report.matrix import BenchmarkRow, Column, Matrix, build_matrix, key_figures
 from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
@@ -34,7 +34,7 @@ def show(run: ReportedRun, summary: Summary, console: Console, *, table: bool) -
     for line in (*_verdict(run, summary, console), *told, *_problem_lines(run, summary, console)):
         console.print(line, soft_wrap=True)
     if table:
-        _show_matrix(run, console)
+        _show_matrix(run, summary.cards, console)
 
 
 def _symbol(status: Status, console: Console) -> str:
@@ -111,7 +111,7 @@ def _problem(problem: Problem, console: Console) -> list[Text]:
     return [lines[0], *(Text("    ").append_text(line) for line in lines[1:])]
 
 
-def _show_matrix(run: ReportedRun, console: Console) -> None:
+def _show_matrix(run: ReportedRun, cards: Sequence[CardTable], console: Console) -> None:
     matrix = build_matrix(run)
     if matrix.rows:
         layout = _Layout.of(matrix, console)
@@ -119,9 +119,15 @@ def _show_matrix(run: ReportedRun, console: Console) -> None:
             console.print()
             console.print(_head(matrix, columns, layout), no_wrap=True)
             console.print(_table(matrix, columns, layout, console))
-    for each in card_tables(run):
-        cells = (f"{port} {cell.words} ({cell.status})" for port, cell in each.cells.items())
-        console.print(f"\ncards of {fold(each.nodes)}: {'; '.join(cells)}", soft_wrap=True)
+    tables, more = worst_tables(cards)
+    for each in tables:
+        worst = ((port, each.worst(port)) for port in each.ports)
+        cells = (f"{port} {cell.words} ({cell.status})" for port, cell in worst)
+        console.print(
+            f"\ncards of {fold(each.nodes)} beside their peers: {'; '.join(cells)}", soft_wrap=True
+        )
+    if more:
+        console.print(f"\n{more}", soft_wrap=True)
     for case in matrix.others:
         console.print(_other(case, console))
     console.print()

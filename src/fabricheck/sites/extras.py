@@ -202,6 +202,8 @@ class PartitionExtras(Section):
         gpus_per_node: GPUs of each node, which jobs on GPUs ask for:
             [gpu.md](../how-to/gpu.md#what-the-site-file-says). Default: as the scheduler gives
         gpu_arch: the architecture that they must have, such as `'90'`. Default: not checked
+        gpu_vendor: `cuda` or `rocm`: whose GPUs perftest takes memory of. Default: `cuda`
+        gpu_peermem: `true`: by a module of peer memory, in place of dmabuf. Default: dmabuf
         fake_gpu: `true` lets the driver of the suite's own tests pass, judged by nothing.
             Default: refused
         offload: `sharp`, `hcoll`, `ucc` or `han`: what must serve collectives of Open MPI; where
@@ -239,6 +241,8 @@ class PartitionExtras(Section):
     matrix_orders: tuple[int, ...] = _key("matrix_orders", ())
     gpus_per_node: int | None = _key("above")
     gpu_arch: str | None = _key("gpu_arch")
+    gpu_vendor: str = _key("gpu_vendor", "cuda")
+    gpu_peermem: bool = _key("flag", default=False)
     fake_gpu: bool = _key("flag", default=False)
     offload: str = _key("offload", "")
     pin: str = _key("pin", "")

@@ -15,6 +15,7 @@ OF_PARTITION: Mapping[str, str] = {
     "bound_ranks": "each rank has its own CPUs",
     "full_nodes": "cases with a rank on every core",
     "gpu": "the nodes have GPUs",
+    "gpu_verbs": "perftest there was built for these GPUs (--use_cuda, --use_rocm)",
     "inline": "cards take data inside a request",
     "quiet_interfaces": "nothing but the job uses the nodes' interfaces",
     "tail1_5": "other traffic makes a p99 of 1.5 medians there, as lab/run_background.sh does",

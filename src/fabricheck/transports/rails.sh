@@ -56,9 +56,34 @@ go_to_card() { # DEVICE
     echo "card_cpus $local"
 }
 
-# Sets word, in which the ports in rails have replaced @device1@, @port1@ and so on.
+# Sets gpu and gpu_number, in the order of PCI addresses, of the GPU whose way up has most in common
+# with the card's; empty where the node has none of the vendor.
+near_gpu() { # DEVICE VENDOR
+    card=$(readlink -f "/sys/class/infiniband/$1/device")
+    gpu='' gpu_number='' nearest=-1 count=0
+    for file in /sys/bus/pci/devices/*/vendor; do
+        read -r value <"$file" && [ "$value" = "$2" ] || continue
+        read -r value <"${file%/vendor}/class" || continue
+        # Display and 3D controllers, and AMD's accelerators.
+        case $value in 0x03* | 0x12*) ;; *) continue ;; esac
+        one=$card/ other=$(readlink -f "${file%/vendor}")/ common=0
+        while [ -n "$one" ] && [ "${one%%/*}" = "${other%%/*}" ]; do
+            one=${one#*/} other=${other#*/} common=$((common + 1))
+        done
+        other=${file%/vendor}
+        if [ "$common" -gt "$nearest" ]; then gpu=${other##*/} gpu_number=$count nearest=$common; fi
+        count=$((count + 1))
+    done
+} 2>/dev/null
+
+# Sets word, in which the ports in rails have replaced @device1@, @port1@ and so on, and the GPU @gpu@
+# and @gpu_number@.
 name_rails() { # WORD
     word=$1
+    case $word in
+    *@gpu@*) word=${word%%@gpu@*}$gpu${word#*@gpu@} ;;
+    *@gpu_number@*) word=${word%%@gpu_number@*}$gpu_number${word#*@gpu_number@} ;;
+    esac
     number=0
     # shellcheck disable=SC2154 # the caller's
     for rail in $rails; do

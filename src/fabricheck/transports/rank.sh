@@ -12,6 +12,8 @@
 #                           fits. UCX gets them, the witness tells them, and words such as @device1@
 #                           and @port1@ of PROGRAM's become those of the first one. With a single
 #                           port the rank goes to the CPUs of its NUMA node, unless it is pinned.
+#   FABRICHECK_GPU=VENDOR:CARD  words such as @gpu@ and @gpu_number@ of PROGRAM's become the address
+#                           and the number of the vendor's GPU nearest to the first port, or the card
 #   FABRICHECK_DEVICES=NAME export NAME with the RDMA devices of this node, separated by colons; for
 #                           programs that take a device only by name, where each node has its own
 #   FABRICHECK_DEVICE_OF_MPI=WORD  write down what the MPI library of PROGRAM was built for, a word
@@ -100,7 +102,10 @@ if [ "${FABRICHECK_PIN:-}" = cyclic ]; then
     taskset -pc "$cpu" $$ >/dev/null || exit 2
 fi
 
-tell before node ports adapters log
+# Where all cards run together, what they are plugged into explains their sum.
+case ${FABRICHECK_RAILS:-} in *,*) cards=cards ;; *) cards= ;; esac
+# shellcheck disable=SC2086 # none, or one group
+tell before node ports adapters $cards log
 witness="witness.$rank"
 {
     echo "rank $rank"
@@ -132,10 +137,24 @@ for rail in $(echo "${FABRICHECK_RAILS:-}" | tr , ' '); do
     rails="$rails $found"
 done
 set +f
+gpu='' gpu_number=''
+if [ -n "${FABRICHECK_GPU:-}" ]; then
+    card=${rails# }
+    card=${card:-${FABRICHECK_GPU#*:}}
+    near_gpu "${card%%:*}" "${FABRICHECK_GPU%%:*}"
+    if [ -z "$gpu" ]; then
+        echo "lacks expected a GPU of the vendor ${FABRICHECK_GPU%%:*} on $host, found none in /sys/bus/pci: see lspci there, and gpu_vendor in the site file" | tee -a "$witness" >&2
+        echo 'exit 2' >>"$witness"
+        exit 2
+    fi
+    echo "gpu $gpu" >>"$witness"
+fi
 if [ -n "$rails" ]; then
     UCX_NET_DEVICES=$(echo "${rails# }" | tr ' ' ,)
     export UCX_NET_DEVICES
     case ${rails# } in *' '*) ;; *) [ -n "${FABRICHECK_PIN:-}" ] || go_to_card "${found%:*}" >>"$witness" ;; esac
+fi
+if [ -n "$rails$gpu" ]; then
     left=$#
     while [ "$left" -gt 0 ]; do
         name_rails "$1"

@@ -8,6 +8,8 @@ from fabricheck.measures.benchmark import Family, ProgramBenchmark, listed, opti
 from fabricheck.tables import one_of
 
 FAMILIES: Final = (Family("verbs", "without MPI and UCX", ("VerbsPerftest",), "verbs"),)
+GPU: Final = "--gpu"
+"""Stands for the options by which perftest takes memory of a GPU, which differ by vendor."""
 OPERATIONS: Final = ("send", "write", "read", "atomic")
 PERFTEST: Final = [f"ib_{name}_{kind}" for name in OPERATIONS for kind in ("lat", "bw")]
 BENCHMARKS: Mapping[str, ProgramBenchmark] = listed(
@@ -15,5 +17,5 @@ BENCHMARKS: Mapping[str, ProgramBenchmark] = listed(
     ProgramBenchmark,
     FAMILIES,
     program=one_of(PERFTEST),
-    options=options("(-[qlI] [0-9]+|-[eb])?", "-q 2"),
+    options=options(f"(-[qlI] [0-9]+|-[eb]|{GPU})?", "-q 2"),
 )

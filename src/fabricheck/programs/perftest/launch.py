@@ -7,16 +7,19 @@ from functools import partial
 from fabricheck.judge.link_rate import above_ceiling, read_rate
 from fabricheck.launch import pair
 from fabricheck.launch.cases import Case
+from fabricheck.launch.gpu import with_gpus
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Setting
 from fabricheck.launch.verbs import address, flat, ports
 from fabricheck.measures.budget import iterations, thin
 from fabricheck.measures.curve import Curve
+from fabricheck.measures.gpu import VENDORS
 from fabricheck.measures.parser import check_complete
 from fabricheck.programs.perftest import read as perftest
 from fabricheck.programs.perftest import table
-from fabricheck.programs.perftest.entries import BENCHMARKS
+from fabricheck.programs.perftest.entries import BENCHMARKS, GPU
 from fabricheck.programs.perftest.judge import ceilings
 from fabricheck.sites.extras import PartitionExtras
+from fabricheck.transports.pair import SERVER_OUTPUTS
 from fabricheck.transports.proof import Proof, prove_packets
 from fabricheck.transports.witness import Witness, read_witnesses
 from fabricheck.units import MIB
@@ -40,6 +43,11 @@ def perftest_options(extras: PartitionExtras, connection: str) -> list[str]:
     device, number = ports(extras)[0]
     given = {"-d": device or None, "-i": number or None}
     return ["-F", "-c", connection, *address(extras, "-x", "-m", "-S"), *flat(given)]
+
+
+def _gpu_options(extras: PartitionExtras) -> tuple[str, ...]:
+    vendor = VENDORS[extras.gpu_vendor]
+    return (vendor.perftest,) if extras.gpu_peermem else (vendor.perftest, vendor.dmabuf)
 
 
 class Perftest(pair.Pair):
@@ -75,8 +83,18 @@ class Perftest(pair.Pair):
         """Both ends must be of the same version; a run with every size may take longer."""
         runs = self._runs(setting)
         limit = {"limit": _SLOWEST_SWEEP} if runs == [_WHOLE_SWEEP] else {}
-        common = [*self._entry.options, *perftest_options(setting.extras, self._connection)]
-        return pair.start(setting, self._entry.program, common, runs, version="--version", **limit)
+        own = [
+            word
+            for option in self._entry.options
+            for word in (_gpu_options(setting.extras) if option == GPU else (option,))
+        ]
+        common = [*own, *perftest_options(setting.extras, self._connection)]
+        job = pair.start(setting, self._entry.program, common, runs, version="--version", **limit)
+        if GPU not in self._entry.options:
+            return job
+        card = "" if setting.extras.ports else ports(setting.extras)[0][0]
+        near = {"FABRICHECK_GPU": f"{VENDORS[setting.extras.gpu_vendor].pci}:{card}"}
+        return with_gpus(replace(job, variables={**job.variables, **near}), setting)
 
     def examine(self, setting: Setting) -> Evidence:
         """What both ends printed, and what the ports counted."""
@@ -113,6 +131,10 @@ class Perftest(pair.Pair):
 
     def _read(self, setting: Setting, outputs: Sequence[str]) -> Curve:
         source = f"the client's output in {setting.stdout}"
+        if GPU in self._entry.options:
+            dmabuf, server = not setting.extras.gpu_peermem, setting.text(SERVER_OUTPUTS[0])
+            perftest.confirm_gpu(outputs, source, dmabuf=dmabuf)
+            perftest.confirm_gpu([server], "the server's output", dmabuf=dmabuf)
         curve = perftest.parse_runs(outputs, source)
         check_complete(curve, self.sizes(setting), source)
         return perftest.confirm(curve, self._entry, self._asked(setting), source)

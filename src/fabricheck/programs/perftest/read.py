@@ -15,7 +15,7 @@ from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.measures.benchmark import ProgramBenchmark
 from fabricheck.measures.curve import Curve, Point
 from fabricheck.measures.metrics import Metric
-from fabricheck.programs.perftest.entries import BENCHMARKS
+from fabricheck.programs.perftest.entries import BENCHMARKS, GPU
 from fabricheck.programs.perftest.table import (
     BENCHMARK,
     CONNECTION,
@@ -186,7 +186,7 @@ def confirm(
         ParseError: naming what was asked for and what perftest used instead.
     """
     expected, found = dict(asked), dict(curve.metadata)
-    options = list(benchmark.options)
+    options = [option for option in benchmark.options if option != GPU]
     if "-I" in options:
         place = options.index("-I")
         expected[INLINE] = options[place + 1]
@@ -204,6 +204,22 @@ def confirm(
                 "perftest did not do what it was asked to, so its figures belong to another test"
             )
     return replace(curve, benchmark=benchmark.name)
+
+
+def confirm_gpu(outputs: Sequence[str], source: str, *, dmabuf: bool) -> None:
+    """Make sure that each run of an end took memory of a GPU.
+
+    Raises:
+        ParseError: if one says nothing of it.
+    """
+    words = "using DMA-BUF for GPU buffer" if dmabuf else "GPU buffer"
+    lacking = sum(words not in text for text in outputs)
+    if lacking:
+        raise ParseError(
+            f"FC3110 {source}: expected '{words}' of perftest in {len(outputs)} runs, found it not "
+            f"in {lacking}: its data were in host memory; build it with CUDA or ROCm, or set "
+            "gpu_peermem where the driver has no dmabuf"
+        )
 
 
 def confirm_case(curve: Curve, placement: str, source: str) -> None:

@@ -14,6 +14,9 @@ from fabricheck.programs.rdma_batch.table import PROGRAM, TransferRow
 ROUNDS = 3
 """How often both take turns: enough that one disturbed run is outvoted."""
 
+PARTS = "cards"
+"""The setting of a curve that tells, in words, what the parts of the other side measured."""
+
 _MICRO = 1_000_000
 
 
@@ -36,11 +39,15 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One run: of which side, at which size in bytes, and its words."""
+    """One run: of which side, at which size in bytes, and its words.
+
+    What the parts of a side measure, such as each card alone, is added.
+    """
 
     is_own: bool
     size: int
     words: tuple[str, ...]
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +59,14 @@ class Sides:
         rival: the same of the other program.
         rows: every row that ours printed.
         mtu: the smallest path MTU of our runs, in bytes.
+        parts: what the other side's parts measured, by their names.
     """
 
     own: Mapping[int, float]
     rival: Mapping[int, float]
     rows: tuple[TransferRow, ...]
     mtu: int
+    parts: Mapping[str, float]
 
 
 def turns(entry: Comparison, sizes: Sequence[int], setting: Setting) -> list[Turn]:
@@ -68,7 +77,7 @@ def turns(entry: Comparison, sizes: Sequence[int], setting: Setting) -> list[Tur
         for size in sizes
         for turn in (
             Turn(is_own=False, size=size, words=_rival(entry, size, setting)),
-            Turn(is_own=True, size=size, words=_own(entry, entry.options, size, setting)),
+            Turn(is_own=True, size=size, words=own(entry, entry.options, size, setting)),
         )
     ]
 
@@ -79,40 +88,48 @@ def read(entry: Comparison, runs: Sequence[Turn], outputs: Sequence[str], source
     Raises:
         ParseError: if an output is damaged.
     """
-    found: dict[tuple[bool, int], list[float]] = {}
-    rows, mtus = [], []
+    found: dict[tuple[bool, int, str], list[float]] = {}
+    rows: list[TransferRow] = []
+    mtus = []
     for number, (turn, text) in enumerate(zip(runs, outputs, strict=True), start=1):
         place = f"{source}: run {number}"
         if turn.words[0] == entry.rival:
             value = _of_perftest(entry, text, place)
         else:
             output = rdma_batch.read_result(text, place)
-            (row,) = output.tables[0]
-            rows.append(row)
+            here = [row for (row,) in output.tables]
+            rows += here
             mtus.append(rdma_batch.path_mtu(output.settings))
-            value = _of_row(entry, row)
-        found.setdefault((turn.is_own, turn.size), []).append(value)
-    medians = {key: median(values) for key, values in found.items()}
-    own, rival = (
-        {size: value for (o, size), value in medians.items() if o is is_own}
-        for is_own in (True, False)
-    )
-    return Sides(own, rival, tuple(rows), min(mtus))
+            value = _of_rows(entry, here)
+        found.setdefault((turn.is_own, turn.size, turn.part), []).append(value)
+    sides: dict[bool, dict[int, float]] = {True: {}, False: {}}
+    parts = {}
+    for (is_own, size, part), values in found.items():
+        sides[is_own][size] = sides[is_own].get(size, 0) + median(values)
+        if part and not is_own:
+            parts[part] = median(values)
+    return Sides(sides[True], sides[False], tuple(rows), min(mtus), parts)
 
 
 def ratios(entry: Comparison, sides: Sides) -> Curve:
     """How many times better ours is, at each size."""
     points = (Point(size, {(Metric.RATIO, "p50"): ratio(entry, sides, size)}) for size in sides.own)
-    return Curve(entry.name, PROGRAM, points=tuple(points))
+    told = {}
+    if sides.parts:
+        alone = ", ".join(f"{name} {value:.0f}" for name, value in sides.parts.items())
+        (together,) = sides.own.values()
+        told[PARTS] = f"all cards at once {together:.0f} MB/s, one by one {alone} MB/s"
+    return Curve(entry.name, PROGRAM, metadata=told, points=tuple(points))
 
 
 def ratio(entry: Comparison, sides: Sides, size: int) -> float:
     """How many times better ours is at a size in bytes."""
-    own, rival = sides.own[size], sides.rival[size]
-    return rival / own if entry.of is Metric.LATENCY else own / rival
+    ours, theirs = sides.own[size], sides.rival[size]
+    return theirs / ours if entry.of is Metric.LATENCY else ours / theirs
 
 
-def _own(entry: Comparison, options: Sequence[str], size: int, setting: Setting) -> tuple[str, ...]:
+def own(entry: Comparison, options: Sequence[str], size: int, setting: Setting) -> tuple[str, ...]:
+    """The words of a run of ours."""
     return (
         setting.program,
         *options,
@@ -124,7 +141,7 @@ def _own(entry: Comparison, options: Sequence[str], size: int, setting: Setting)
 
 def _rival(entry: Comparison, size: int, setting: Setting) -> tuple[str, ...]:
     if entry.rival == entry.program:
-        return _own(entry, entry.rival_options, size, setting)
+        return own(entry, entry.rival_options, size, setting)
     messages = setting.count(size) * entry.batch
     return (
         entry.rival,
@@ -134,9 +151,11 @@ def _rival(entry: Comparison, size: int, setting: Setting) -> tuple[str, ...]:
     )
 
 
-def _of_row(entry: Comparison, row: TransferRow) -> float:
+def _of_rows(entry: Comparison, rows: Sequence[TransferRow]) -> float:
     if entry.of is Metric.BANDWIDTH:
-        return row.bandwidth["avg"]
+        # Initiators begin a batch together; MB/s times us are bytes.
+        return sum(row.total for row in rows) / max(row.latency["avg"] for row in rows)
+    (row,) = rows
     return row.latency["avg" if _is_rate(entry) else "p50"]
 
 

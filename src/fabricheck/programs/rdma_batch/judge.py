@@ -2,10 +2,12 @@
 
 from itertools import pairwise
 
+from fabricheck.judge.levels import Level
 from fabricheck.judge.verdict import Subject, Verdict
 from fabricheck.measures.curve import Curve
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.rdma_batch.entries import BENCHMARKS, Sweep
+from fabricheck.programs.rdma_batch.in_turns import PARTS
 from fabricheck.units import amount, format_size, times
 
 _LATENCY = (Metric.LATENCY, "min")
@@ -16,6 +18,8 @@ _US, _MB_PER_S = Metric.LATENCY.row.unit, Metric.BANDWIDTH.row.unit
 def refine(verdict: Verdict, subject: Subject) -> Verdict:
     """The verdict with warnings on what sweeps of batches should never do."""
     entry = BENCHMARKS[subject.curve.benchmark]
+    if (cards := subject.curve.metadata.get(PARTS)) and verdict.level is not Level.GOOD:
+        return Verdict(verdict.level, verdict.judgements, (*verdict.findings, cards))
     if subject.tolerance is None or not isinstance(entry, Sweep):
         return verdict
     noise, by_batch = subject.tolerance.monotone, bool(entry.transfer)

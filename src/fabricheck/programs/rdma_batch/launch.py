@@ -11,6 +11,8 @@ from fabricheck.launch.verbs import address, flat, ports, wrong_mtu
 from fabricheck.measures.budget import iterations
 from fabricheck.measures.curve import Curve
 from fabricheck.measures.parser import check_complete
+from fabricheck.nodes.pcie import shared_links
+from fabricheck.nodes.told import files, read_told
 from fabricheck.programs.perftest import read as perftest
 from fabricheck.programs.perftest.launch import perftest_options
 from fabricheck.programs.rdma_batch import in_turns
@@ -18,6 +20,7 @@ from fabricheck.programs.rdma_batch import read as rdma_batch
 from fabricheck.programs.rdma_batch.entries import COMPARISONS, SWEEPS, Comparison, Sweep
 from fabricheck.programs.rdma_batch.table import TransferRow
 from fabricheck.sites.extras import PartitionExtras
+from fabricheck.sites.files import SEVERAL
 from fabricheck.transports.proof import Proof, prove_packets
 from fabricheck.transports.witness import Witness
 
@@ -33,9 +36,9 @@ _SINGLE_BATCHES, _BATCHES, _FEWEST_BATCHES = 1000, 128, 10
 cases = pair.cases
 
 
-def rdma_batch_options(extras: PartitionExtras, devices: int) -> list[str]:
+def rdma_batch_options(extras: PartitionExtras, devices: int, first: int = 0) -> list[str]:
     """Options of rdma_batch: so many ports of each node, or as many as the site names."""
-    named = [":".join(filter(None, port)) for port in ports(extras)][:devices]
+    named = [":".join(filter(None, port)) for port in ports(extras)][first : first + devices]
     given = {
         "--dev": ",".join(named) or None,
         "--num-initiator-dev": len(named),
@@ -48,7 +51,8 @@ def rdma_batch_options(extras: PartitionExtras, devices: int) -> list[str]:
 def measurement(case: Case) -> "BatchSweep | BatchComparison":
     """How a case is measured."""
     if entry := COMPARISONS.get(case.benchmark):
-        return BatchComparison(case, entry)
+        kind = CardsTogether if SEVERAL in entry.needs else BatchComparison
+        return kind(case, entry)
     return BatchSweep(case, SWEEPS[case.benchmark])
 
 
@@ -147,14 +151,16 @@ class BatchComparison(pair.Pair):
         return replace(found, disturbances=perftest.disturbances(setting.text(setting.stderr)))
 
     def _turns(self, setting: Setting) -> list[in_turns.Turn]:
+        return in_turns.turns(self._entry, self.sizes(setting), self._how(setting))
+
+    def _how(self, setting: Setting, first: int = 0, devices: int = 1) -> in_turns.Setting:
         extras = setting.extras
-        how = in_turns.Setting(
+        return in_turns.Setting(
             program=setting.programs.program("rdma_batch"),
-            own_options=_own_options(extras, 1),
+            own_options=_own_options(extras, devices, first),
             perftest_options=perftest_options(extras, "RC"),
             count=partial(self._count, extras),
         )
-        return in_turns.turns(self._entry, self.sizes(setting), how)
 
     def _count(self, extras: PartitionExtras, size: int) -> int:
         """Batches of a run, or as many as fit into the time budget."""
@@ -164,14 +170,50 @@ class BatchComparison(pair.Pair):
         return max(_FEWEST_BATCHES, fitting // self._entry.batch)
 
 
+class CardsTogether(BatchComparison):
+    """All cards of a node at once, beside the sum of what each moves alone in the same job.
+
+    Where that is less, the PCIe links that some of them share are named.
+    """
+
+    def examine(self, setting: Setting) -> Evidence:
+        """As of every comparison, with the links that cards share."""
+        found = super().examine(setting)
+        if not found.curve:
+            return found
+        told = (each for path in files(setting.stage) for each in read_told(path)[:1])
+        links = [f"{each.host}: {words}" for each in told for words in shared_links(each)]
+        words = "; ".join(links) or "no PCIe link that they share is known"
+        words = f"{found.curve.metadata[in_turns.PARTS]}; {words}"
+        curve = replace(found.curve, metadata={in_turns.PARTS: words})
+        return replace(found, curve=curve, proof=f"{found.proof}; {words}")
+
+    def _turns(self, setting: Setting) -> list[in_turns.Turn]:
+        named = setting.extras.ports
+        alone = [(name, number, 1) for number, name in enumerate(named)]
+        return [
+            in_turns.Turn(
+                is_own=not part,
+                size=size,
+                words=in_turns.own(
+                    self._entry, self._entry.options, size, self._how(setting, first, devices)
+                ),
+                part=part,
+            )
+            for _ in range(in_turns.ROUNDS)
+            for size in self.sizes(setting)
+            for part, first, devices in (*alone, ("", 0, len(named)))
+        ]
+
+
 _USED = ("devices", "mtu", "gid_index")
 _UNCHECKED = (
     "expected data that were compared, found that they were not: the program ran with --no-validate"
 )
 
 
-def _own_options(extras: PartitionExtras, devices: int) -> list[str]:
-    options = rdma_batch_options(extras, devices)
+def _own_options(extras: PartitionExtras, devices: int, first: int = 0) -> list[str]:
+    options = rdma_batch_options(extras, devices, first)
     return [*options, *flat({"--time-budget": extras.time_budget})]
 
 
