@@ -1,4 +1,8 @@
-"""Tonight's alarms of scatter, and of series that share a cause."""
+"""Tonight's alarms alone: of a level, of scatter, and of series that share a cause.
+
+``power`` judges whole histories, change points too, each series as if alone; here many more series
+are judged at once, as one system, and share their memory.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -8,10 +12,10 @@ import numpy as np
 import typer
 
 from fabricheck.history.series import Series
-from fabricheck.trend import spread
+from fabricheck.trend import spread, window
 from fabricheck.trend.detect import analyse
 from fabricheck.trend.events import Detector, Event
-from fabricheck.trend.robust import Array, Flags
+from fabricheck.trend.robust import Array, Flags, Rows, align
 from fabricheck.trend.settings import Settings
 from simulation.nights import World, latencies, quiet
 from simulation.noise import read_noise
@@ -19,7 +23,8 @@ from simulation.power import Rate, until
 from simulation.tables import JsonOption, Row, SeedOption, per_thousand, share, show
 from simulation.worlds import WORDS, WORLDS
 
-_HISTORY = 60
+_NOISES = ("normal", "tails", "missing", "modes", "outliers", "memory", "recorded", "drift")
+_HISTORY, _SIZE = 60, 0.05
 _QUIET = range(_HISTORY + 8, _HISTORY + 32, 6)
 _SCATTER, _SCATTER_NIGHTS = 2.0, (10, 15, 20)
 _GROUPS, _MEMBERS = 8, 20
@@ -34,7 +39,7 @@ def alarms(
     seed: SeedOption = 20261124,
     machine: JsonOption = False,
 ) -> None:
-    """Measure tonight's alarms: of scatter, and of series that share a cause.
+    """Measure tonight's alarms: of levels, scatter, and series that share a cause.
 
     Prints tables of docs/explanation/detection.md.
 
@@ -45,11 +50,38 @@ def alarms(
         lab/simulate alarms --count 200 --rounds 5
     """
     tables = [
+        ("steps of 5 %, and quiet nights", _levels(count, seed)),
         ("scatter twice as large", _scatters(count, seed)),
     ]
     if rounds:
         tables.append(("series that share a cause", _shared(rounds, seed)))
     show({"count": count, "rounds": rounds, "seed": seed}, tables, machine=machine)
+
+
+def _levels(count: int, seed: int) -> Iterator[Row]:
+    noise = read_noise()
+    for name in _NOISES:
+        world, generator = WORLDS[name], np.random.default_rng(seed)
+        still = _made(world, noise, 4 * count, max(_QUIET), generator)
+        moved = _made(world, noise, count, _HISTORY + _AFTER, generator)
+        moved[:, _HISTORY:] += np.log1p(_SIZE)
+        fresh = sum(
+            int(np.sum(_level(still[:, :night]) & ~_level(still[:, : night - 1])))
+            for night in _QUIET
+        )
+        found = [_level(moved[:, : _HISTORY + night]) for night in range(1, _AFTER + 1)]
+        yield {
+            "noise of 2 %": WORDS[name],
+            "3 nights": _within(found[:3]),
+            "5 nights": _within(found),
+            "false alarms": per_thousand(Rate(fresh, 4 * count * len(_QUIET))),
+        }
+
+
+def _level(values: Array) -> Flags:
+    settings, one = Settings(), np.ones(len(values), dtype=np.int8)
+    matrix = align([row[np.isfinite(row)] for row in values])
+    return window.tonight(Rows(matrix, one > 0, one), settings).p <= settings.alarm_p
 
 
 def _scatters(count: int, seed: int) -> Iterator[Row]:
@@ -74,7 +106,9 @@ def _scatters(count: int, seed: int) -> Iterator[Row]:
 def _made(
     world: World, noise: Sequence[Array], count: int, nights: int, generator: np.random.Generator
 ) -> Array:
-    return np.array([quiet(world, noise, nights, generator) for _ in range(count)])
+    values = np.array([quiet(world, noise, nights, generator) for _ in range(count)])
+    values[generator.random(values.shape) < world.missing] = np.nan
+    return values
 
 
 def _noisier(values: Array) -> Flags:

@@ -202,11 +202,12 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms, looks: Lo
     scale = np.maximum(scale, 0.5 * spreads(recent - medians(recent)[:, None]))
     correlation = persistence(history - level[:, None], scale)
     gain = gains((recent - level[:, None]) / scale[:, None], looks)
-    # Nights that follow each other are worth fewer that don't.
+    # Nights that follow each other are worth fewer that don't: for a mean, and for a spread.
     worth = count * (1 - correlation) / (1 + correlation)
+    freedom = count * (1 - correlation**2) / (1 + correlation**2)
     wave = inflation(correlation, nights)
     score = np.sign(gain) * np.sqrt(np.abs(gain) / (wave + _LEVEL_VARIANCE * nights / worth))
-    p = stdtr(worth, -np.abs(score))
+    p = stdtr(freedom, -np.abs(score))
     asked = np.flatnonzero(np.abs(score) > _ASKED)
     drawn = _drawn(
         history[asked] - level[asked, None],
@@ -214,11 +215,14 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms, looks: Lo
         quiet[asked],
         wave[asked],
         worth[asked],
+        freedom[asked],
         reach=looks.reach,
     )
     weight = _trust(history[asked] - level[asked, None], quiet[asked])
     p[asked] = p[asked] ** (1 - weight) * drawn**weight
-    p = np.minimum(1.0, looks.factors[nights] * p / _share(np.sign(score) * rows.worse[judged]))
+    # Windows of nights that remember each other are fewer that differ.
+    tried = np.maximum(1.0, looks.factors[nights] * (1 - correlation))
+    p = np.minimum(1.0, tried * p / _share(np.sign(score) * rows.worse[judged]))
     place = np.flatnonzero(judged)
     alarms.history[place] = np.maximum(alarms.history[place], count)
     better = p < alarms.p[place]
@@ -242,7 +246,14 @@ def _trust(history: Array, scale: Array) -> Array:
 
 
 def _drawn(
-    history: Array, recent: Array, scale: Array, wave: Array, worth: Array, *, reach: float
+    history: Array,
+    recent: Array,
+    scale: Array,
+    wave: Array,
+    worth: Array,
+    freedom: Array,
+    *,
+    reach: float,
 ) -> Array:
     """Probability that the recent nights lie so far off if they are drawn from the history.
 
@@ -261,7 +272,7 @@ def _drawn(
     sign = np.where(total < 0, -1.0, 1.0)
     level = _LEVEL_VARIANCE * nights**2 / (worth * wave) * np.nanvar(before, axis=1)
     p = tail(before * sign[:, None], np.abs(total) / np.sqrt(wave), nights, level, reach)
-    return np.asarray(stdtr(worth, ndtri(p)))
+    return np.asarray(stdtr(freedom, ndtri(p)))
 
 
 def level_and_scale(history: Array, logarithmic: Flags) -> tuple[Array, Array]:
