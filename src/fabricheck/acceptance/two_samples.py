@@ -24,6 +24,9 @@ _EXACT = 25
 _FEW = 6
 """Below so many pairs a drift can't be told from noise."""
 
+_DRIFTS = 0.9
+"""A drift takes away more of the standard deviation than this leaves; less is noise."""
+
 _TAILS = 4.0
 """Degrees of freedom of the noise, as Lange, Little and Taylor propose."""
 
@@ -78,7 +81,7 @@ def shifts(sides: Sequence[tuple[Array, Array]]) -> list[Shift]:
     strength: Array | float = 0.0
     if len(sides) >= _MANY:
         shared, like = _shared(squares * runs / (runs - 1), own)
-        strength = np.minimum(own, shared)
+        strength = np.minimum(2 * runs - 2, shared)
         estimates, squares = _fitted(matrix, strength, like)
     squares = squares * (2 * runs + strength) / (2 * runs - 2 + strength)
     errors = np.sqrt(2 * squares / runs * (_TAILS + 3) / (_TAILS + 1))
@@ -125,7 +128,8 @@ def without_drift(before: Array, after: Array) -> tuple[Array, Array]:
     """Both sides less a linear drift over the pairs: Theil (1950) and Sen (1968).
 
     The mean of a pair is moved by the drift and not by the order within the pair. Both of a pair
-    are moved alike, so the difference between the sides stays.
+    are moved alike, so the difference between the sides stays. A slope that explains little of the
+    scatter is noise itself, and stays.
     """
     pairs = len(before)
     if pairs < _FEW:
@@ -134,7 +138,8 @@ def without_drift(before: Array, after: Array) -> tuple[Array, Array]:
     first, second = np.triu_indices(pairs, 1)
     slope = float(np.median((means[second] - means[first]) / (second - first)))
     drift = slope * (np.arange(pairs) - (pairs - 1) / 2)
-    return before - drift, after - drift
+    flat = before - drift, after - drift
+    return flat if deviation(*flat) < _DRIFTS * deviation(before, after) else (before, after)
 
 
 def differences(before: Array, after: Array) -> Array:

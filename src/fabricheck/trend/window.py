@@ -175,9 +175,9 @@ def visible(rows: Rows, settings: Settings) -> Array:
     history, count = history[judged], count[judged]
     level, scale = level_and_scale(history, rows.logarithmic[judged])
     correlation = persistence(history - level[:, None], scale)
-    worth = count * (1 - correlation) / (1 + correlation)
+    worth, freedom = _worth(count, correlation)
     variance = inflation(correlation, _NORMALLY) + _LEVEL_VARIANCE * _NORMALLY / worth
-    asked = -stdtrit(worth, settings.alarm_p * _WORSE_SHARE / SINGLE.factors[_NORMALLY])
+    asked = -stdtrit(freedom, settings.alarm_p * _WORSE_SHARE / SINGLE.factors[_NORMALLY])
     needed = (asked + ndtri(_SEEN)) * np.sqrt(variance / _NORMALLY) * scale
     # A few nights that all remember each other can show nothing.
     found[judged] = np.where(
@@ -202,9 +202,7 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms, looks: Lo
     scale = np.maximum(scale, 0.5 * spreads(recent - medians(recent)[:, None]))
     correlation = persistence(history - level[:, None], scale)
     gain = gains((recent - level[:, None]) / scale[:, None], looks)
-    # Nights that follow each other are worth fewer that don't: for a mean, and for a spread.
-    worth = count * (1 - correlation) / (1 + correlation)
-    freedom = count * (1 - correlation**2) / (1 + correlation**2)
+    worth, freedom = _worth(count, correlation)
     wave = inflation(correlation, nights)
     score = np.sign(gain) * np.sqrt(np.abs(gain) / (wave + _LEVEL_VARIANCE * nights / worth))
     p = stdtr(freedom, -np.abs(score))
@@ -230,6 +228,12 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms, looks: Lo
     alarms.p[place] = p[better]
     alarms.score[place] = score[better]
     alarms.nights[place] = nights
+
+
+def _worth(count: Counts, correlation: Array) -> tuple[Array, Array]:
+    """How many nights without memory nights are worth: for a mean, and for a spread."""
+    square = correlation**2
+    return count * (1 - correlation) / (1 + correlation), count * (1 - square) / (1 + square)
 
 
 def _share(worsening: npt.NDArray[np.float64]) -> Array:
