@@ -207,16 +207,12 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms, looks: Lo
     score = np.sign(gain) * np.sqrt(np.abs(gain) / (wave + _LEVEL_VARIANCE * nights / worth))
     p = stdtr(freedom, -np.abs(score))
     asked = np.flatnonzero(np.abs(score) > _ASKED)
-    drawn = _drawn(
-        history[asked] - level[asked, None],
-        recent[asked] - level[asked, None],
-        quiet[asked],
-        wave[asked],
-        worth[asked],
-        freedom[asked],
-        reach=looks.reach,
+    before, lately = (
+        (each[asked] - level[asked, None]) / quiet[asked, None] for each in (history, recent)
     )
-    weight = _trust(history[asked] - level[asked, None], quiet[asked])
+    drawn = _drawn(before, lately, wave[asked], worth[asked], reach=looks.reach)
+    weight = _trust(before)
+    drawn = stdtr(freedom[asked], ndtri(drawn))
     p[asked] = p[asked] ** (1 - weight) * drawn**weight
     # Windows of nights that remember each other are fewer that differ.
     tried = np.maximum(1.0, looks.factors[nights] * (1 - correlation))
@@ -240,43 +236,31 @@ def _share(worsening: npt.NDArray[np.float64]) -> Array:
     return np.select([worsening > 0, worsening < 0], [_WORSE_SHARE, 1 - _WORSE_SHARE], 0.5)
 
 
-def _trust(history: Array, scale: Array) -> Array:
+def _trust(history: Array) -> Array:
     """The weight of what each history says of itself: more where its tails are light."""
-    bounded = np.clip(history / scale[:, None], -SINGLE.reach, SINGLE.reach)
+    bounded = np.clip(history, -SINGLE.reach, SINGLE.reach)
     squares = np.nanmean(bounded**2, axis=1) ** 2
     kurtosis = np.full_like(squares, _NORMAL_TAILS)
     np.divide(np.nanmean(bounded**4, axis=1), squares, out=kurtosis, where=squares > 0)
     return np.asarray(np.clip(0.5 + _TRUST * (_NORMAL_TAILS - kurtosis), *_TRUSTED))
 
 
-def _drawn(
-    history: Array,
-    recent: Array,
-    scale: Array,
-    wave: Array,
-    worth: Array,
-    freedom: Array,
-    *,
-    reach: float,
-) -> Array:
+def _drawn(history: Array, recent: Array, wave: Array, worth: Array, *, reach: float) -> Array:
     """Probability that the recent nights lie so far off if they are drawn from the history.
 
     Args:
-        history: distances from the level.
+        history: distances from the level, in spreads.
         recent: those of the recent nights.
-        scale: spread of the history.
         wave: variance of a mean of the recent nights, over what it were without memory.
         worth: number of nights without memory that the history is worth.
-        reach: largest distance that counts, in spreads.
+        reach: largest distance that counts.
     """
     nights = recent.shape[1]
-    before = np.clip(history / scale[:, None], -reach, reach)
-    lately = np.clip(recent / scale[:, None], -reach, reach)
+    before, lately = (np.clip(each, -reach, reach) for each in (history, recent))
     total = (lately - np.nanmean(before, axis=1, keepdims=True)).sum(axis=1)
     sign = np.where(total < 0, -1.0, 1.0)
     level = _LEVEL_VARIANCE * nights**2 / (worth * wave) * np.nanvar(before, axis=1)
-    p = tail(before * sign[:, None], np.abs(total) / np.sqrt(wave), nights, level, reach)
-    return np.asarray(stdtr(freedom, ndtri(p)))
+    return tail(before * sign[:, None], np.abs(total) / np.sqrt(wave), nights, level, reach)
 
 
 def level_and_scale(history: Array, logarithmic: Flags) -> tuple[Array, Array]:
