@@ -109,7 +109,8 @@ class System:
         self._new = newest - np.timedelta64(round(settings.new_days * 86400), "s")
         smallest = [self._smallest(row) for row in rows]
         steps = change_points([row.x for row in rows], settings, smallest)
-        for row, row.steps in zip(rows, steps, strict=True):
+        for row, found in zip(rows, steps, strict=True):
+            row.steps = found
             row.start = self._start(row)
         self._tonight = Rows(
             align([row.x[row.start :] for row in rows]),
