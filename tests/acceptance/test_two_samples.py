@@ -59,7 +59,7 @@ def test_like_series_share_their_scatter_and_unlike_ones_do_not():
         runs = scatter[:, None, None] * generator.normal(size=(len(scatter), 2, 12))
         return {each.freedom for each in two_samples.shifts(list(runs))}
 
-    own = 22 * 4 / 7
+    own = 22 / 2
     assert freedoms(np.full(10, 0.02)) == {own}
     assert freedoms(np.full(100, 0.02)) == {own + 22}
     assert all(own < each < 1.3 * own for each in freedoms(np.geomspace(0.001, 1.0, 100)))
