@@ -55,8 +55,11 @@ _CRITICAL_BY_CHANCE = 0.01
 def judge(questions: Sequence[Question], settings: Settings) -> list[Answer]:
     """Answer all questions of an acceptance."""
     apart, shifts = _largest_distance(questions), _shifts(questions)
+    # So many pairs of one series among these can show by their order that it is worse.
+    enough = two_samples.least_pairs(settings.rejecting / _FAMILIES / max(len(questions), 1))
     asked = [
-        _ask(each, settings, apart, shift) for each, shift in zip(questions, shifts, strict=True)
+        _ask(each, settings, apart if each.pairs < enough else np.inf, shift)
+        for each, shift in zip(questions, shifts, strict=True)
     ]
     pooled = np.array([each.question.scope in _POOLED for each in asked], dtype=bool)
     q = np.array([each.p_worse for each in asked])
@@ -153,13 +156,18 @@ def _ask(question: Question, settings: Settings, apart: float, shift: Shift | No
 
 
 def _p_worse(question: Question, apart: float, before: Array, after: Array) -> float:
-    """p-value that it is no worse than the margin: of the rank test, and of t where it is apt."""
+    """p-value that it is no worse than the margin: of the rank test, and of t where it is apt.
+
+    Of a series that nothing is known of, t alone while its pairs are too few for the other.
+    """
     p = two_samples.p_greater(two_samples.differences(before, after), question.margin)
-    if question.pairs < _LEAST_FOR_T:
+    pooled = question.scope in _POOLED
+    known = pooled or question.spread > 0
+    if question.pairs < _LEAST_FOR_T or not (known or apart < np.inf):
         return p
-    unknown = _UNKNOWN_SPREAD if question.scope in _POOLED else max(apart, _UNKNOWN_SPREAD)
-    spread = question.spread or unknown
-    return min(1.0, 2 * min(p, two_samples.t_greater(before, after, question.margin, spread)))
+    spread = question.spread or (_UNKNOWN_SPREAD if pooled else max(apart, _UNKNOWN_SPREAD))
+    p_of_t = two_samples.t_greater(before, after, question.margin, spread)
+    return min(1.0, 2 * min(p, p_of_t)) if known else p_of_t
 
 
 def _p_failing(question: Question) -> float:

@@ -28,8 +28,8 @@ _DRIFTS = 0.9
 """A drift takes away more of the standard deviation than this leaves; less is noise."""
 
 _TAILS = 3.0
-"""Degrees of freedom of the noise: recorded noise has heavier tails than the four that Lange, Little
-and Taylor propose."""
+"""Degrees of freedom of the noise: recorded noise has heavier tails than the four that Lange,
+Little and Taylor propose."""
 
 _STEPS = 30
 
