@@ -38,6 +38,7 @@ WORLDS: Final = {
     "5 %, normal": World(recorded=False, spread=0.05),
     "2 %, recorded": World(),
 }
+TAILS: Final = World(recorded=False, tails=3)
 TWO_MODES: Final = World(recorded=False, modes=0.04)
 _OF_ONE_CASE: Final = 12
 _FIRST_LOOK: Final = 3
@@ -58,6 +59,7 @@ class Campaign:
         changed: number of series that change.
         world: the noise.
         interleaved: A-B-B-A; else first all runs before, then all after.
+        runs: share of the runs after the change that have it, by lot.
         drift: relative change from run to run that has nothing to do with the change.
     """
 
@@ -66,6 +68,7 @@ class Campaign:
     changed: int = SERIES
     world: World = WORLDS["2 %, normal"]
     interleaved: bool = True
+    runs: float = 1.0
     drift: float = 0.0
 
     @property
@@ -77,7 +80,8 @@ class Campaign:
     def made(self, noise: Sequence[Array], count: int, seed: int) -> list[Series]:
         """What the runs measure."""
         quiet = latencies(self.world, None, noise, nights=2 * self.pairs, count=count, seed=seed)
-        after, course = self.order, (1 + self.drift) ** np.arange(2 * self.pairs)
+        course = (1 + self.drift) ** np.arange(2 * self.pairs)
+        after = self.order & (np.random.default_rng(seed).random(2 * self.pairs) < self.runs)
         return [
             Series(
                 each.key,
@@ -153,11 +157,15 @@ def _campaigns(noise: Sequence[Array], settings: Settings, rounds: int, seed: in
     two, ten, recorded = WORLDS["2 %, normal"], World(recorded=False, spread=0.1), World()
     what = {
         "nothing, in 2 % noise": (0.0, SERIES, two),
+        "nothing, in heavy tails (Student's t, 3)": (0.0, SERIES, TAILS),
+        "nothing, with outliers": (0.0, SERIES, World(recorded=False, outliers=0.05)),
         "nothing, in two modes 4 % apart": (0.0, SERIES, TWO_MODES),
         "nothing, in recorded noise of 2 %": (0.0, SERIES, recorded),
         "everything by the margin": (settings.margin, SERIES, two),
         "one series by the margin": (settings.margin, 1, two),
+        "one series by the margin, in heavy tails": (settings.margin, 1, TAILS),
         "one series by 10 %": (0.1, 1, two),
+        "one series 40 times as slow": (39.0, 1, two),
         "one case by 10 %": (0.1, _OF_ONE_CASE, two),
         "everything by 10 %": (0.1, SERIES, two),
         "everything by 10 %, in recorded noise of 2 %": (0.1, SERIES, recorded),
@@ -165,8 +173,13 @@ def _campaigns(noise: Sequence[Array], settings: Settings, rounds: int, seed: in
         "everything 75 times as slow, in 10 % noise": (74.0, SERIES, ten),
         "one case twice as slow, in 10 % noise": (1.0, _OF_ONE_CASE, ten),
     }
-    for words, (change, changed, world) in what.items():
-        campaign = Campaign(_FIRST_PAIRS, change, changed, world)
+    campaigns = {
+        words: Campaign(_FIRST_PAIRS, change, changed, world)
+        for words, (change, changed, world) in what.items()
+    }
+    half = Campaign(_FIRST_PAIRS, 0.3, runs=0.5)
+    campaigns["everything by 30 % in half of the runs, by lot"] = half
+    for words, campaign in campaigns.items():
         found = [_until_clear(campaign, noise, settings, seed + number) for number in range(rounds)]
         needed = sorted(pairs for verdict, pairs in found if verdict is not _OPEN)
         yield {

@@ -20,6 +20,7 @@ from fabricheck.record.write import append
 from fabricheck.trend.robust import Array
 from fabricheck.trend.settings import Settings
 from simulation.acceptance import tables as acceptance_tables
+from simulation.alarms import alarms
 from simulation.best import best
 from simulation.budget_command import night
 from simulation.compare import compare
@@ -366,6 +367,7 @@ def _noise(path: Path | None) -> list[Array]:
 app.command()(locate)
 app.command()(night)
 app.command()(events)
+app.command()(alarms)
 app.command()(best)
 app.command()(compare)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from simulation.few import tables as few_tables
-from simulation.locating import beside, tables
+from simulation.locating import beside, seldom, tables
 from simulation.pairs import Kind
 from simulation.tables import JsonOption, SeedOption, show
 
@@ -37,6 +37,9 @@ def locate(
     few: Annotated[
         bool, typer.Option("--few", help="Only the tables of three to eight nodes.")
     ] = False,
+    now_and_then: Annotated[
+        bool, typer.Option("--now-and-then", help="Only the table of what is slow at times.")
+    ] = False,
     runs: Annotated[int, typer.Option(min=1, help="For each figure.")] = 100,
     seed: SeedOption = 20261122,
     machine: JsonOption = False,
@@ -55,6 +58,8 @@ def locate(
 
         lab/simulate locate --few --runs 400
 
+        lab/simulate locate --now-and-then --runs 30
+
         lab/simulate locate --nodes 10000 --bad 10 --links 3 --correlated --heavy-tail --runs 5
     """
     hosts = 32 if nodes and nodes >= _HOSTS_OF_TWO_LEAVES else 2
@@ -64,6 +69,8 @@ def locate(
     data = {"runs": runs, "seed": seed}
     if few:
         found = few_tables(runs, seed)
+    elif now_and_then:
+        found = seldom(runs, seed)
     else:
         found = beside(runs, seed) if rivals else tables(runs, seed, kind or None)
     show(data, found, machine=machine)

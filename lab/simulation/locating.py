@@ -13,6 +13,8 @@ from fabricheck.localise.judging import judge
 from fabricheck.localise.schedules import Schedule
 from fabricheck.trend.robust import Array
 from simulation.pairs import RATE, Kind, Simulated
+from simulation.power import Rate
+from simulation.tables import share
 
 _SECONDS = 2.0
 _SLOW = 0.05
@@ -57,6 +59,63 @@ def ours(simulated: Simulated, seed: int) -> Found:
     false = sum(not any(name in truth or name.startswith(busy) for name in each) for each in sets)
     sizes = [len(each) for each in right]
     return Found(len(rounds), false, len(truth), len(truth & named), sizes, planning, judging)
+
+
+_FABRIC = Kind(32, 32, bad=20)
+SELDOM = {
+    "slow in 30 % of rounds": replace(_FABRIC, often=0.3),
+    "slow in 60 % of rounds": replace(_FABRIC, often=0.6),
+    "slow by 3 to 5 %": replace(_FABRIC, by=(0.03, 0.05)),
+    "none slow": replace(_FABRIC, bad=0),
+    "none slow, heavy tails": replace(_FABRIC, bad=0, heavy=True),
+    "none slow, heavy tails, one congested leaf": replace(
+        _FABRIC, bad=0, heavy=True, correlated=True
+    ),
+    "one of 8, half as fast in 30 % of rounds": Kind(4, 2, bad=1, by=(0.5, 0.5), often=0.3),
+}
+
+
+def seldom(runs: int, seed: int) -> Iterator[tuple[str, Iterator[dict[str, Any]]]]:
+    """What is slow now and then or by little: named as accused or not cleared, or not good."""
+    yield (
+        "slow now and then, or by little",
+        (
+            {"fabric": words, "rounds": most} | _doubted(kind, most, runs, seed)
+            for words, kind in SELDOM.items()
+            for most in (12, 16)
+        ),
+    )
+
+
+def _doubted(kind: Kind, most: int, runs: int, seed: int) -> dict[str, Any]:
+    named = doubted = false = wrong = unclear = 0
+    for number in range(runs):
+        simulated = Simulated(kind, seed + number)
+        fabric = simulated.fabric()
+        schedule = Schedule(fabric, seed + number, most=most)
+        rounds: list[Round] = []
+        while (pairs := schedule.next(rounds)) is not None:
+            rounds.append(simulated.measure(pairs))
+        verdict, bad = judge(rounds, fabric), set(map(int, simulated.bad))
+        told, accused = (
+            {place % kind.nodes for each in found for place in each.places if place < fabric.size}
+            for found in ([*verdict.accused, *verdict.open], verdict.accused)
+        )
+        left = set(range(kind.nodes)) - set(map(int, verdict.good))
+        named += len(bad & told)
+        doubted += len(bad & left)
+        unclear += len(left - bad)
+        false += bool(accused - bad)
+        wrong += bool(told - bad)
+    faults, sound = runs * kind.bad, runs * (kind.nodes - kind.bad)
+    return {
+        "runs": runs,
+        "named": share(Rate(named, faults)),
+        "named, or not good": share(Rate(doubted, faults)),
+        "sound nodes not good": share(Rate(unclear, sound)),
+        "runs that accuse a sound node": share(Rate(false, runs)),
+        "runs that name one": share(Rate(wrong, runs)),
+    }
 
 
 def _slower(simulated: Simulated, pairs: Ints) -> Array:
@@ -180,6 +239,7 @@ def tables(
         ),
     )
     if kind is None:
+        yield from seldom(runs, seed)
         yield from beside(runs, seed)
 
 

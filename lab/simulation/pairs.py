@@ -25,6 +25,8 @@ class Kind:
         links: slow links between leaf and spine.
         noise: standard deviation of a measurement, relative.
         heavy: tails of Student's t with 3 degrees, and one in 100 is slower by 1.3 to 3.
+        by: least and most that a bad node is slower by.
+        often: share of rounds in which it is.
         correlated: one leaf is congested for some rounds, and each round is faster or slower.
     """
 
@@ -36,6 +38,8 @@ class Kind:
     noise: float = 0.02
     heavy: bool = False
     correlated: bool = False
+    by: tuple[float, float] = (0.1, 0.5)
+    often: float = 1.0
 
     @property
     def nodes(self) -> int:
@@ -52,7 +56,7 @@ class Simulated:
         nodes = kind.nodes
         self.sends, self.receives = np.zeros(nodes), np.zeros(nodes)
         self.bad = self.random.choice(nodes, kind.bad, replace=False)
-        slow = -np.log1p(-self.random.uniform(0.1, 0.5, kind.bad))
+        slow = -np.log1p(-self.random.uniform(*kind.by, kind.bad))
         way = np.arange(kind.bad) % 3
         self.sends[self.bad[way != 1]] = slow[way != 1]
         self.receives[self.bad[way != 0]] = slow[way != 0]
@@ -65,6 +69,7 @@ class Simulated:
         self.from_round = int(self.random.integers(6))
         self.until_round = self.from_round + int(self.random.integers(1, 12))
         self.rounds = 0
+        self.now = np.ones(nodes, dtype=bool)
 
     def leaf(self, node: str) -> str | None:
         """As ``Routes``."""
@@ -103,6 +108,8 @@ class Simulated:
         """One round."""
         first, second = pairs[:, 0], pairs[:, 1]
         drift = self.random.normal(0, 0.02) if self.kind.correlated else 0.0
+        if self.kind.often < 1:
+            self.now = self.random.random(self.kind.nodes) < self.kind.often
         there = drift + self._slow(first, second)
         back = drift + self._slow(second, first)
         latency = self._noise(len(pairs))
@@ -116,7 +123,12 @@ class Simulated:
         way = np.where(
             across, np.maximum(self.links[0, mine, spine], self.links[1, theirs, spine]), 0
         )
-        slow = np.maximum(np.maximum(self.sends[sender], self.receives[receiver]), way)
+        slow = np.maximum(
+            np.maximum(
+                self.sends[sender] * self.now[sender], self.receives[receiver] * self.now[receiver]
+            ),
+            way,
+        )
         if self.from_round <= self.rounds < self.until_round:
             busy = across & ((mine == self.congested) | (theirs == self.congested))
             slow = slow + np.where(busy, self.random.uniform(0.1, 0.7, len(slow)), 0)

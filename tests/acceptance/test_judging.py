@@ -30,7 +30,7 @@ def test_a_shift_has_its_verdict_and_where_nobody_knows_what_is_worse_both_direc
 
 def test_four_pairs_never_accept_and_it_is_said_how_many_may():
     (answer,) = judge([question(NOISE[:3])], Settings())
-    assert (answer.verdict, answer.further, answer.low) == (AcceptanceVerdict.INCONCLUSIVE, 1, None)
+    assert (answer.verdict, answer.further, answer.low) == (AcceptanceVerdict.INCONCLUSIVE, 2, None)
     assert verdict_on(question(NOISE[:4])) is AcceptanceVerdict.INCONCLUSIVE
     assert verdict_on(question(NOISE[:5])) is AcceptanceVerdict.ACCEPT
 
@@ -45,6 +45,31 @@ def test_three_pairs_reject_what_is_many_times_worse_where_the_spread_is_known()
         verdict_on(question(NOISE[:3] + 0.1, scope=Scope.TRANSPORT))
         is AcceptanceVerdict.INCONCLUSIVE
     )
+
+
+def test_three_pairs_reject_one_series_among_many_that_hardly_scatter():
+    def verdict_among(number: int, apart: float) -> AcceptanceVerdict:
+        wide = question(NOISE[:3] + np.array([0.0, apart, 0.0]))
+        fine = [question(NOISE[:3]) for _ in range(number)]
+        return judge([question(NOISE[:3] + np.log(40)), wide, *fine], Settings())[0].verdict
+
+    assert verdict_among(202, 0.1) is AcceptanceVerdict.REJECT
+    assert verdict_among(202, 1.0) is AcceptanceVerdict.INCONCLUSIVE
+    assert verdict_among(10, 0.1) is AcceptanceVerdict.INCONCLUSIVE
+
+
+def test_a_series_that_looks_wild_is_accepted_for_what_the_others_show_and_not_with_a_shift():
+    generator = np.random.default_rng(2)
+    wild = np.where(np.arange(12) % 4 == 0, 0.07, 0.0)
+
+    def verdict_among(number: int, shift: float) -> AcceptanceVerdict:
+        quiet = [question(*generator.normal(0, 0.01, (2, 12))) for _ in range(number)]
+        before = wild + generator.normal(0, 0.01, 12)
+        after = wild[::-1] + generator.normal(0, 0.01, 12) + shift
+        return judge([question(after, before), *quiet], Settings())[0].verdict
+
+    assert verdict_among(100, 0.0) is AcceptanceVerdict.ACCEPT
+    assert verdict_among(100, 0.045) is AcceptanceVerdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(("pairs", "change"), [(3, 74.0), (4, 1.0), (12, 0.1)])

@@ -34,9 +34,9 @@ def test_what_is_settled_needs_no_advice():
     assert {wording.advice(each) for each in found.answers} == {""}
 
 
-def test_three_pairs_are_told_that_one_more_is_needed():
+def test_three_pairs_are_told_that_two_more_are_needed():
     found = accepted(Campaign(3))
-    assert wording.next_step(found) == "make 1 pair of runs more"
+    assert wording.next_step(found) == "make 2 pairs of runs more"
     assert "(too few pairs for an interval)" in wording.shift(found.of(Scope.SERIES)[0])
 
 
@@ -50,7 +50,7 @@ def test_the_worst_is_named_with_its_figure_before_all_else():
     found = accepted(Campaign(6, 2.0))
     assert wording.next_step(found).startswith("go back to the state before")
     transport, series, sees = wording.worst(found)
-    assert transport.startswith("worst transport: simulated rc, 2.98x (")
+    assert transport.startswith("worst transport: simulated rc, 2.97x (")
     assert series.startswith("worst series: simulated:fabric+openmpi latency0 rc-2n latency_")
     assert sees.startswith("these runs see changes of")
 

@@ -8,9 +8,10 @@ Benjamini and Hochberg's. What is made of many series, and single series with fa
 families with half of the error rate each, so that a transport need not wait for what its series are
 too many to show.
 
-Three runs can't show by their order alone that anything is worse. So what is made of many series,
-and series whose nights before the campaign are known, are also judged by a t test, whose spread is
-at least that of those nights; where there are none, 10 %.
+Three runs can't show by their order alone that anything is worse. So all is also judged by a t
+test, whose spread is at least that of the nights before the campaign. Where there are none it is
+10 % for what is made of many series, and for a single one at least the largest distance of two runs
+of one side, over all series: no like runs were further apart.
 """
 
 import math
@@ -33,17 +34,19 @@ from fabricheck.acceptance.answers import (
 )
 from fabricheck.acceptance.pairs import CASE, TRANSPORT
 from fabricheck.acceptance.settings import Settings
+from fabricheck.acceptance.two_samples import Shift
 from fabricheck.trend.robust import Array
 
 _SETTLED = 0.8
 """Probability with which the advised number of runs settles a question."""
 
-_HALF = 0.5
-
 _UNKNOWN_SPREAD = 0.1
 """Granted where no night before the campaign tells how far two modes, or a busy hour, lie apart."""
 
 _LEAST_FOR_T = 3
+
+_MANY = 20
+"""So many series show how far like runs lie apart; few don't show a second mode."""
 
 _CRITICAL_BY_CHANCE = 0.01
 """Largest share of runs in which a sound case is critical; references allow far less."""
@@ -51,7 +54,13 @@ _CRITICAL_BY_CHANCE = 0.01
 
 def judge(questions: Sequence[Question], settings: Settings) -> list[Answer]:
     """Answer all questions of an acceptance."""
-    asked = [_ask(each, settings) for each in questions]
+    apart, shifts = _largest_distance(questions), _shifts(questions)
+    # So many pairs of one series among these can show by their order that it is worse.
+    enough = two_samples.least_pairs(settings.rejecting / _FAMILIES / max(len(questions), 1))
+    asked = [
+        _ask(each, settings, apart if each.pairs < enough else np.inf, shift)
+        for each, shift in zip(questions, shifts, strict=True)
+    ]
     pooled = np.array([each.question.scope in _POOLED for each in asked], dtype=bool)
     q = np.array([each.p_worse for each in asked])
     for family in filter(np.any, (pooled, ~pooled)):
@@ -87,38 +96,78 @@ _DECIDING = frozenset({Scope.SERIES, Scope.FAILURES})
 _WHOLE = {Scope.CASE: CASE, Scope.TRANSPORT: TRANSPORT}
 
 
-def _ask(question: Question, settings: Settings) -> Answer:
+def _largest_distance(questions: Sequence[Question]) -> float:
+    """The largest distance of two runs of one side, over all series; infinite for few series."""
+    sides = [
+        side
+        for each in questions
+        if each.scope is Scope.SERIES and each.pairs >= _LEAST_FOR_T
+        for side in (each.runs_before, each.runs_after)
+    ]
+    return max(map(np.ptp, sides)) if len(sides) >= 2 * _MANY else np.inf
+
+
+def _shifts(questions: Sequence[Question]) -> list[Shift | None]:
+    """The shift of each question with two pairs; series share their scatter, tails another one."""
+    kinds = defaultdict[tuple[Scope, float], list[int]](list)
+    for place, each in enumerate(questions):
+        if each.pairs > 1:
+            kinds[each.scope, each.margin].append(place)
+    found: list[Shift | None] = [None] * len(questions)
+    for places in kinds.values():
+        sides = [_without_drift(questions[place]) for place in places]
+        for place, shift in zip(places, two_samples.shifts(sides), strict=True):
+            found[place] = shift
+    return found
+
+
+def _without_drift(question: Question) -> tuple[Array, Array]:
+    return two_samples.without_drift(question.runs_before, question.runs_after)
+
+
+def _ask(question: Question, settings: Settings, apart: float, shift: Shift | None) -> Answer:
     if question.failed is not None:
         failed_before, before, failed_after, after = question.failed
         more = failed_after * max(before, 1) > failed_before * max(after, 1)
         return _unsettled(question, p_worse=_p_failing(question), p_fine=1.0 if more else 0.0)
-    sides = two_samples.without_drift(question.runs_before, question.runs_after)
-    found, margin = two_samples.differences(*sides), question.margin
-    p_worse, p_fine = _p_worse(question, *sides), two_samples.p_less(found, margin)
+    sides = _without_drift(question)
+    p_worse = _p_worse(question, apart, *sides)
     if question.two_sided:
-        p_worse = min(1.0, 2 * min(p_worse, _p_worse(question, *reversed(sides))))
-        p_fine = max(p_fine, two_samples.p_greater(found, -margin))
-    answer = _unsettled(question, p_worse=p_worse, p_fine=p_fine)
-    if not len(found):
+        p_worse = min(1.0, 2 * min(p_worse, _p_worse(question, apart, *reversed(sides))))
+    answer = _unsettled(question, p_worse=p_worse, p_fine=1.0)
+    if not question.pairs:
         return answer
-    answer = replace(answer, shift=math.expm1(float(np.median(found))))
+    found = two_samples.differences(*sides)
+    answer = replace(answer, shift=math.expm1(shift.estimate if shift else float(found[0])))
     rate = settings.accepting(question.pairs)
-    if (ends := two_samples.interval(found, rate)) is None:
+    if shift is None or question.pairs < two_samples.least_pairs(rate):
         return answer
-    low, high = ends
-    quantile = NormalDist().inv_cdf(1 - rate)
-    sees = (high - low) / 2 * (1 + NormalDist().inv_cdf(_SETTLED) / quantile)
-    return replace(answer, low=math.expm1(low), high=math.expm1(high), sees=math.expm1(sees))
+    estimate, (low, high) = shift.estimate, shift.interval(rate)
+    far = abs(estimate) if question.two_sided else estimate
+    p_fine = replace(shift, estimate=far).p_less(question.margin)
+    sees = high - estimate + NormalDist().inv_cdf(_SETTLED) * shift.error
+    return replace(
+        answer,
+        p_fine=p_fine,
+        low=math.expm1(low),
+        high=math.expm1(high),
+        sees=math.expm1(sees),
+    )
 
 
-def _p_worse(question: Question, before: Array, after: Array) -> float:
-    """p-value that it is no worse than the margin: of the rank test, and of t where it is apt."""
+def _p_worse(question: Question, apart: float, before: Array, after: Array) -> float:
+    """p-value that it is no worse than the margin: of the rank test, and of t where it is apt.
+
+    Of a series that nothing is known of, t alone while its pairs are too few for the other.
+    """
     p = two_samples.p_greater(two_samples.differences(before, after), question.margin)
-    known = question.scope in _POOLED or question.spread > 0
-    if not known or question.pairs < _LEAST_FOR_T:
+    pooled = question.scope in _POOLED
+    known = pooled or question.spread > 0
+    if question.pairs < _LEAST_FOR_T or not (known or apart < np.inf):
         return p
-    spread = question.spread or _UNKNOWN_SPREAD
-    return min(1.0, 2 * min(p, two_samples.t_greater(before, after, question.margin, spread)))
+    spread = question.spread or (_UNKNOWN_SPREAD if pooled else max(apart, _UNKNOWN_SPREAD))
+    p_of_t = two_samples.t_greater(before, after, question.margin, spread)
+    return min(1.0, 2 * min(p, p_of_t)) if known else p_of_t
 
 
 def _p_failing(question: Question) -> float:
@@ -161,9 +210,8 @@ def _decide(answer: Answer, settings: Settings, asked: int) -> Answer:
 def _further(answer: Answer, settings: Settings, strict: float) -> int | None:
     """Pairs of runs that would probably settle it, if the rest is like what there is.
 
-    For shifts, the sample size of the rank test for power 0.8 after Noether (1987), from the share
-    of differences on one side of the margin, with one more counted on each side; for failures, as
-    many as make the same shares significant.
+    For shifts, as many as bring the standard error so low that the test has power 0.8; for
+    failures, as many as make the same shares significant.
 
     Args:
         answer: what the pairs say until now.
@@ -173,20 +221,19 @@ def _further(answer: Answer, settings: Settings, strict: float) -> int | None:
     question = answer.question
     if question.failed is not None:
         return _further_failures(question.failed, strict, settings.most_pairs)
-    pairs, planned = question.pairs, settings.accepting(settings.pairs)
-    least = two_samples.least_pairs(planned)
-    if pairs < least:
-        return least - pairs
-    found = two_samples.differences(question.runs_before, question.runs_after)
-    fine = np.abs(found) if question.two_sided else found
-    share = (np.sum(fine < question.margin) + 1) / (len(found) + 2)
-    rate = planned if share > _HALF else strict
-    quantiles = NormalDist().inv_cdf(1 - rate) + NormalDist().inv_cdf(_SETTLED)
-    bound = quantiles**2 / 6 / settings.most_pairs
-    if (share - _HALF) ** 2 <= bound:
+    pairs, rate = question.pairs, settings.accepting(question.pairs)
+    if answer.shift is None or answer.low is None or answer.high is None:
+        return max(two_samples.least_pairs(rate) - pairs, 1)
+    reach = (math.log1p(answer.high) - math.log1p(answer.low)) / 2
+    estimate = math.log1p(answer.shift)
+    left = question.margin - (abs(estimate) if question.two_sided else estimate)
+    wanted_rate = settings.accepting(settings.pairs) if left > 0 else strict
+    quantiles = NormalDist().inv_cdf(1 - wanted_rate) + NormalDist().inv_cdf(_SETTLED)
+    error = reach / NormalDist().inv_cdf(1 - rate)
+    if quantiles * error * math.sqrt(pairs / settings.most_pairs) >= abs(left):
         return None
-    wanted = math.ceil(quantiles**2 / 6 / (share - _HALF) ** 2)
-    return max(two_samples.least_pairs(rate), wanted, pairs + 1) - pairs
+    wanted = math.ceil(pairs * (quantiles * error / left) ** 2)
+    return max(two_samples.least_pairs(wanted_rate), wanted, pairs + 1) - pairs
 
 
 def _further_failures(failed: tuple[int, int, int, int], strict: float, most: int) -> int | None:

@@ -12,6 +12,7 @@ import numpy as np
 from fabricheck.localise.evidence import Round, Tests, tests_of
 from fabricheck.localise.explaining import Finding, explained
 from fabricheck.localise.fabric import Fabric, Ints
+from fabricheck.localise.now_and_then import doubts
 from fabricheck.units import share
 
 _LEAST_GOOD: Final = 2
@@ -56,6 +57,7 @@ def judge(rounds: Sequence[Round], fabric: Fabric) -> LocationVerdict:
     decoded = [explained(each, fabric) for each in tests]
     nodes = len(fabric.nodes)
     bad = np.zeros(nodes, dtype=bool)
+    unclear = np.zeros(nodes, dtype=bool)
     doubtful, alike = np.zeros(nodes, dtype=bool), np.zeros(nodes, dtype=bool)
     accused, undecided = [], []
     for each in decoded:
@@ -63,14 +65,19 @@ def judge(rounds: Sequence[Round], fabric: Fabric) -> LocationVerdict:
         undecided += [each.finding([int(place)]) for place in each.open()]
         for places in each.accused:
             bad[[place % nodes for place in places if place < 2 * nodes]] = True
+        seldom = doubts(each)
+        known = {place for finding in undecided for place in finding.places}
+        undecided += [each.finding([int(p)]) for p in seldom.named if int(p) not in known]
+        unclear[seldom.not_good % nodes] = True
+        doubtful[seldom.named % nodes] = True
         doubtful |= each.doubtful()[: 2 * nodes].reshape(2, nodes).any(axis=0)
         alike |= each.much_against()[: 2 * nodes].reshape(2, nodes).any(axis=0)
-    good = np.flatnonzero(~bad & ~doubtful)
+    good = np.flatnonzero(~bad & ~doubtful & ~unclear)
     return LocationVerdict(
         sorted(accused, key=lambda each: -each.evidence),
         sorted(undecided, key=lambda each: -each.evidence),
         good,
-        np.flatnonzero(doubtful & ~bad),
+        np.flatnonzero((doubtful | unclear) & ~bad),
         np.flatnonzero(bad),
         np.concatenate([each.retest() for each in decoded]),
         bool((doubtful & ~bad).any() or any(each.doubtful().any() for each in decoded)),

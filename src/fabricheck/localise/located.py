@@ -143,7 +143,8 @@ def findings(located: Located) -> list[str]:
     accused = [_accusation(each, located) for each in _merged(verdict.accused)]
     doubts = list(
         dict.fromkeys(
-            f"not cleared: {' or '.join(each.names)} ({each.slow} of {each.tests} tests slow)"
+            f"not cleared: {' or '.join(each.names)} ({each.slow} of {each.tests} tests slow, "
+            f"typically by {percent(np.expm1(each.slower))[1:]})"
             for each in verdict.open
         )
     )
@@ -156,9 +157,11 @@ def lines(located: Located) -> list[str]:
     nodes = len(located.fabric.nodes)
     bandwidth, latency = verdict.tests
     told = [
-        f"{len(verdict.good)} of {nodes} nodes good, {len(verdict.bad)} accused; {located.rounds} "
-        f"rounds; slower by {percent(np.expm1(bandwidth.visible))[1:]} in bandwidth, "
-        f"{percent(np.expm1(latency.visible))[1:]} in latency is seen in this noise"
+        f"{len(verdict.good)} of {nodes} nodes good, {len(verdict.bad)} accused"
+        + (f", {len(verdict.suspects)} not cleared" if len(verdict.suspects) else "")
+        + f"; {located.rounds} rounds; no evidence of more than "
+        f"{percent(np.expm1(bandwidth.visible))[1:]} in bandwidth, "
+        f"{percent(np.expm1(latency.visible))[1:]} in latency where nothing is named"
     ]
     told += findings(located)
     if located.bad:

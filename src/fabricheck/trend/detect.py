@@ -2,30 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from fabricheck.history.series import Series, SeriesKey
-from fabricheck.measures.metrics import Direction
-from fabricheck.trend import window
 from fabricheck.trend.accepted import Acceptance
-from fabricheck.trend.events import Change, Detector, Event, EventKind, EventState, merge
-from fabricheck.trend.robust import NORMAL_MAD, Array, Rows, adjusted, align
-from fabricheck.trend.segments import LevelStep, change_points, shift_between
+from fabricheck.trend.events import Event, EventKind, EventState, merge
 from fabricheck.trend.settings import Settings
-from fabricheck.trend.sudden import Sudden, borne_out, sudden
-
-_LATEST = max(window.RECENT)
-_TOLERANCE = 3
-"""Nights by which the date of a step and that of its acceptance may differ."""
+from fabricheck.trend.system import System, row_of
 
 SHOWN_DAYS = 30
 """Days before the newest value whose events are shown; older ones only if they are open."""
-
-_CURRENT = 5
-"""Nights that say how a series stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,44 +61,6 @@ class Trend:
         return int(bool(self.regressions))
 
 
-@dataclass(slots=True)
-class _Row:
-    """A series as the detectors see it.
-
-    Attributes:
-        series: its finite values.
-        logarithmic: whether ``x`` holds logarithms, so that differences are ratios.
-        x: what is judged.
-        worse: sign of a change for the worse.
-        steps: confirmed steps.
-        accepted: first nights at levels that were accepted.
-        start: first night of the history that tonight is compared with.
-    """
-
-    series: Series
-    logarithmic: bool
-    x: Array
-    worse: int
-    steps: list[LevelStep] = field(default_factory=list)
-    accepted: list[int] = field(default_factory=list)
-    start: int = 0
-
-    def relative(self, difference: float, level: float) -> float | None:
-        """A difference of ``x`` as a relative change."""
-        if self.logarithmic:
-            return float(np.expm1(difference))
-        return difference / abs(level) if level else None
-
-    def is_accepted(self, index: int, tolerance: int = _TOLERANCE) -> bool:
-        """Whether a change at this night is one that somebody has accepted."""
-        return any(abs(place - index) <= tolerance for place in self.accepted)
-
-    def kind(self, difference: float) -> EventKind:
-        if not self.worse:
-            return EventKind.CHANGED
-        return EventKind.REGRESSION if difference * self.worse > 0 else EventKind.IMPROVEMENT
-
-
 def analyse(
     series: Iterable[Series],
     settings: Mapping[str, Settings],
@@ -132,7 +82,7 @@ def analyse(
     newest: np.datetime64 | None = None
     for system, members in sorted(systems.items()):
         chosen = settings.get(system, Settings())
-        rows = [_row(each) for each in members]
+        rows = [row_of(each, accepted) for each in members]
         rows = [row for row in rows if len(row.x)]
         last = max((row.series.times[-1] for row in rows), default=None)
         if last is None:
@@ -141,7 +91,7 @@ def analyse(
         old = last - np.timedelta64(round(chosen.silent_days * 86400), "s")
         active = [row for row in rows if row.series.times[-1] >= old]
         silent += len(rows) - len(active)
-        judge = _System(active, chosen, accepted, last)
+        judge = System(active, chosen, last)
         changes, enough = judge.changes()
         visible |= judge.visible()
         judged += enough
@@ -149,218 +99,3 @@ def analyse(
         events += merge(changes, [row.series for row in active], chosen)
     events.sort(key=lambda event: -event.since.astype(int))
     return Trend(tuple(events), judged + short + silent, judged, short, silent, newest, visible)
-
-
-def _row(series: Series) -> _Row:
-    finite = np.isfinite(series.values)
-    if not finite.all():
-        series = replace(
-            series,
-            times=series.times[finite],
-            values=series.values[finite],
-            sessions=series.sessions[finite],
-        )
-    logarithmic = bool((series.values > 0).all())
-    x = np.log(series.values) if logarithmic else series.values
-    direction = series.direction
-    worse = 0 if direction is None else 1 if direction is Direction.LOWER else -1
-    return _Row(series, logarithmic, x, worse)
-
-
-class _System:
-    """The series of one system, and what the detectors say about them."""
-
-    def __init__(
-        self,
-        rows: list[_Row],
-        settings: Settings,
-        accepted: Sequence[Acceptance],
-        newest: np.datetime64,
-    ) -> None:
-        self._rows = rows
-        self._settings = settings
-        self._new = newest - np.timedelta64(round(settings.new_days * 86400), "s")
-        for row in rows:
-            row.accepted = [
-                int(np.searchsorted(row.series.times, each.begins))
-                for each in accepted
-                if each.fits(row.series.key)
-            ]
-        smallest = [self._smallest(row) for row in rows]
-        steps = change_points([row.x for row in rows], settings, smallest)
-        for row, row.steps in zip(rows, steps, strict=True):
-            row.start = self._start(row)
-        self._tonight = Rows(
-            align([row.x[row.start :] for row in rows]),
-            np.array([row.logarithmic for row in rows], dtype=bool),
-            np.array([row.worse for row in rows], dtype=np.int8),
-        )
-
-    def changes(self) -> tuple[list[Change], int]:
-        """The changes, and of how many series the level could be judged tonight."""
-        alarms = window.tonight(self._tonight, self._settings)
-        changes = self._steps(alarms)
-        changes += self._noisier(self._tonight.matrix, {id(change.series) for change in changes})
-        seen = {id(change.series) for change in changes if change.detector is not Detector.SPREAD}
-        keys = [row.series.key for row in self._rows]
-        whole = replace(self._tonight, matrix=align([row.x for row in self._rows]))
-        for found in borne_out(list(sudden(whole, self._settings)), keys):
-            row = self._rows[found.row]
-            if id(row.series) not in seen and len(row.x) + found.place >= row.start:
-                changes.append(self._sudden(row, found))
-        return changes, int(np.sum(alarms.history > 0))
-
-    def visible(self) -> dict[SeriesKey, float]:
-        """The smallest change that each series can show by now, relative to its level."""
-        found = {}
-        visible = window.visible(self._tonight, self._settings)
-        for row, change in zip(self._rows, visible, strict=True):
-            relative = row.relative(float(change), float(np.median(row.series.values)))
-            if np.isfinite(change) and relative is not None:
-                found[row.series.key] = relative
-        return found
-
-    def _smallest(self, row: _Row) -> float:
-        if row.logarithmic:
-            return float(np.log1p(self._settings.smallest_change))
-        return self._settings.smallest_change * abs(float(np.median(row.x)))
-
-    def _start(self, row: _Row) -> int:
-        """Tonight is compared with the level since the last step that left nights enough."""
-        latest = len(row.x) - self._settings.least_history - _LATEST
-        steps = [step.index for step in row.steps if step.index <= latest]
-        return max([0, *steps, *(place for place in row.accepted if place < len(row.x))])
-
-    def _steps(self, alarms: window.Alarms) -> list[Change]:
-        """Change points, and tonight's alarms that are no part of one."""
-        q, tested = np.ones(len(alarms.p)), alarms.history > 0
-        q[tested] = adjusted(alarms.p[tested])
-        found = [(row, step) for row in self._rows for step in row.steps]
-        quiet = sum(not row.steps for row in self._rows)
-        adjusted_steps = adjusted([step.p for _, step in found] + [1.0] * quiet)
-        changes = []
-        dated: dict[int, list[LevelStep]] = {}
-        for (row, step), step_q in zip(found, adjusted_steps, strict=False):
-            if step_q <= self._settings.false_discovery_rate:
-                dated.setdefault(id(row), []).append(step)
-                changes.append(self._change(row, Detector.CHANGE_POINT, step, float(step_q)))
-        raised = (alarms.p <= self._settings.alarm_p) & (q <= self._settings.false_discovery_rate)
-        for place in np.flatnonzero(raised):
-            row = self._rows[place]
-            recent = len(row.x) - int(alarms.nights[place])
-            start = max(row.start, recent - int(alarms.history[place]))
-            step = LevelStep(recent, start, len(row.x), float(alarms.p[place]))
-            change = self._change(row, Detector.WINDOW, step, float(q[place]))
-            known = any(
-                each.index > row.start
-                and np.sign(_difference(row, each)) == np.sign(alarms.score[place])
-                for each in dated.get(id(row), ())
-            )
-            enough = change.effect is None or change.weight >= self._settings.smallest_change
-            if enough and not known:
-                changes.append(change)
-        return changes
-
-    def _change(self, row: _Row, detector: Detector, step: LevelStep, q: float) -> Change:
-        old, new = slice(step.start, step.index), slice(step.index, step.end)
-        before, after = row.x[old], row.x[new]
-        shift = shift_between(before, after)
-        values = row.series.values
-        level = float(np.median(values[old]))
-        return Change(
-            series=row.series,
-            kind=row.kind(shift.middle),
-            state=self._state(row, step.index, float(np.median(before)), float(np.median(after))),
-            detector=detector,
-            index=step.index,
-            start=step.start,
-            end=step.end,
-            before=level,
-            after=float(np.median(values[new])),
-            effect=row.relative(shift.middle, level),
-            low=row.relative(shift.low, level),
-            high=row.relative(shift.high, level),
-            p=step.p,
-            q=q,
-        )
-
-    def _state(self, row: _Row, index: int, before: float, after: float) -> EventState:
-        if row.is_accepted(index):
-            return EventState.ACCEPTED
-        current = float(np.median(row.x[max(index, len(row.x) - _CURRENT) :]))
-        if abs(current - before) < abs(current - after):
-            return EventState.RECOVERED
-        # Of a case that rests, a week of nights takes longer than a week.
-        few = len(row.x) - index <= self._settings.new_days
-        return EventState.NEW if few or row.series.times[index] >= self._new else EventState.OPEN
-
-    def _noisier(self, matrix: Array, moved: set[int]) -> list[Change]:
-        p, nights, ratio = window.noisier(matrix, self._settings)
-        q = adjusted(p)
-        raised = (
-            (p <= self._settings.alarm_p)
-            & (q <= self._settings.false_discovery_rate)
-            & (ratio >= self._settings.noisier_ratio)
-        )
-        changes = []
-        for place in np.flatnonzero(raised):
-            row = self._rows[place]
-            if id(row.series) in moved:
-                continue
-            index = len(row.x) - int(nights[place])
-            start = max(row.start, index - self._settings.history_nights)
-            changes.append(
-                Change(
-                    series=row.series,
-                    kind=EventKind.NOISIER,
-                    state=_noisy_state(row, index),
-                    detector=Detector.SPREAD,
-                    index=index,
-                    start=start,
-                    end=len(row.x),
-                    before=_relative_spread(row.series.values[start:index]),
-                    after=_relative_spread(row.series.values[index:]),
-                    effect=float(ratio[place]) - 1,
-                    p=float(p[place]),
-                    q=float(q[place]),
-                )
-            )
-        return changes
-
-    def _sudden(self, row: _Row, found: Sudden) -> Change:
-        index = len(row.x) + found.place
-        values = row.series.values
-        level = float(np.median(values[:index]))
-        difference = float(row.x[index] - np.median(row.x[:index]))
-        standing = EventState.NEW if found.holds else EventState.RECOVERED
-        return Change(
-            series=row.series,
-            kind=row.kind(difference),
-            state=EventState.ACCEPTED if row.is_accepted(index) else standing,
-            detector=Detector.SUDDEN,
-            index=index,
-            start=0,
-            end=len(row.x),
-            before=level,
-            after=float(values[index]),
-            effect=row.relative(difference, level),
-            p=1 / (found.history + 1),
-        )
-
-
-def _noisy_state(row: _Row, index: int) -> EventState:
-    if row.is_accepted(index, _LATEST):
-        return EventState.ACCEPTED
-    # The shortest window is the first that can see it.
-    return EventState.NEW if len(row.x) - index <= min(window.SPREAD_RECENT) else EventState.OPEN
-
-
-def _difference(row: _Row, step: LevelStep) -> float:
-    return float(
-        np.median(row.x[step.index : step.end]) - np.median(row.x[step.start : step.index])
-    )
-
-
-def _relative_spread(values: npt.NDArray[np.float64]) -> float:
-    level = float(np.median(values))
-    return float(np.median(np.abs(values - level))) * NORMAL_MAD / (abs(level) or 1.0)

@@ -47,6 +47,7 @@ class Detector(StrEnum):
     CHANGE_POINT = "change point"
     SUDDEN = "sudden"
     SPREAD = "spread"
+    POOL = "pool"
 
 
 class Confidence(StrEnum):
@@ -233,7 +234,7 @@ def _standing(groups: Sequence[_Group], series: int, rate: float) -> Iterator[_G
 def _raised(changes: Sequence[Change], series: int, rate: float) -> Iterator[Change]:
     for detector in Detector:
         found = [change for change in changes if change.detector is detector]
-        if detector is Detector.SUDDEN:
+        if detector in {Detector.SUDDEN, Detector.POOL}:
             yield from found
             continue
         p = [change.p for change in found] + [1.0] * (series - len(found))

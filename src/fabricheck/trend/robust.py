@@ -28,10 +28,6 @@ _FINEST = 1e-3
 """Spread, relative to the level, below which a series counts as free of noise."""
 
 
-_BELIEVED = 2.0
-"""Standard errors beyond which a correlation of nights is believed."""
-
-
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Series as the detectors see them.
@@ -91,23 +87,26 @@ def finest_spread(level: Array, *, logarithmic: Flags) -> Array:
 
 
 def persistence(residuals: Array, scale: Array) -> Array:
-    """Correlation from one night to the next, never below 0.
+    """Correlation from one night to the next, of each series shrunk to that of all, never below 0.
 
-    An estimate beyond two of its standard errors is believed, and what it lacks on average is added
-    (Kendall 1954, *Note on bias in the estimation of autocorrelation*); of a smaller one its
-    standard error is taken off, so that series without memory keep their power. Residuals are
-    bounded at 2.5 scales, so that an outlier speaks like any other high value.
+    Each estimate is corrected for its bias (Kendall 1954, *Note on bias in the estimation of
+    autocorrelation*). It counts by how much more than their errors the estimates differ, and the
+    mean of all by how much it differs from 0 (James and Stein 1961, *Estimation with quadratic
+    loss*): sixty nights of one series hardly tell its memory. Residuals are bounded at 2.5 scales,
+    so that an outlier speaks like any other high value.
     """
     bounded = np.clip(residuals / scale[:, None], -2.5, 2.5)
     pairs = np.nansum(bounded[:, 1:] * bounded[:, :-1], axis=1)
     squares = np.nansum(bounded**2, axis=1)
     count = np.maximum(np.sum(np.isfinite(bounded), axis=1), 1)
-    estimate = np.divide(pairs, squares, out=np.zeros_like(pairs), where=squares > 0)
-    error = 1 / np.sqrt(count)
-    whole = estimate + (1 + 3 * estimate) / count
-    correlation: Array = np.clip(
-        np.where(estimate > _BELIEVED * error, whole, estimate - error), 0.0, 0.95
-    )
+    own = np.divide(pairs, squares, out=np.zeros_like(pairs), where=squares > 0)
+    own = np.clip(own + (1 + 3 * own) / count, -1.0, 1.0)
+    mean = float(np.average(own, weights=count))
+    error = (1 - min(mean**2, 0.9)) / count
+    differ = max(0.0, float(np.var(own) - error.mean()))
+    doubt = 1 / float(np.sum(1 / error))
+    shared = mean * max(0.0, 1 - doubt / max(mean**2, 1e-12))
+    correlation: Array = np.clip(shared + (own - mean) * differ / (differ + error), 0.0, 0.95)
     return correlation
 
 

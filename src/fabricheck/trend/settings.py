@@ -37,10 +37,10 @@ class Settings:
 
     history_nights: int = 100
     least_history: int = 12
-    alarm_p: float = 0.0011
+    alarm_p: float = 0.001
     false_discovery_rate: float = 0.05
     smallest_change: float = 0.01
-    noisier_ratio: float = 2.0
+    noisier_ratio: float = 1.5
     sudden_factor: float = 1.5
     penalty: float = 3.0
     new_days: float = 7.0

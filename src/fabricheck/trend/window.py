@@ -1,15 +1,13 @@
-"""Tonight's alarms: do the last nights come from the nights before, and do they scatter more?
+"""Tonight's alarms: do the last nights come from the nights before?
 
 For each number w of recent nights two questions are asked: how much better the recent values are
 explained by a level of their own than by the level of the history, if noise is normal but for
 outliers; and how probable their sum is, if they are drawn from the history itself. A geometric mean
 of both answers counts. docs/explanation/detection.md has the formulas, their sources, and the
 power.
-
-Noisier is what has the same level, and scatters more than it did from one night to the next, which
-a step or a drift of the level enlarges once, or hardly.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +15,6 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from fabricheck.trend.robust import (
-    NORMAL_MAD,
     Array,
     Counts,
     Flags,
@@ -80,20 +77,34 @@ def tail(values: Array, sums: Array, draws: int, extra: Array, bound: float) -> 
     return np.where(deviate > _CENTRE, np.clip(found, 1e-300, 0.5), 0.5)
 
 
-RECENT = (3, 4, 5, 7)
-"""Numbers of recent nights that are tried. Two nights cannot be told from two outliers."""
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """How the last nights are asked.
 
-_FREEDOM = 6.0
-"""Degrees of freedom of Student's distribution, that normal values with outliers are taken for."""
+    Attributes:
+        factors: by number of nights, what its p-value is multiplied by, for several windows; three
+            nights need more evidence than five. Measured on normal noise, so that one in a thousand
+            series is raised in a night.
+        freedom: degrees of freedom of Student's distribution that the noise is taken for.
+        loss: largest loss of one value.
+        reach: values farther from the level count as this many spreads, where the history itself is
+            asked.
+    """
 
-_BOUND = 10.0
-"""Largest loss of one value."""
+    factors: Mapping[int, float]
+    freedom: float
+    loss: float
+    reach: float
 
-_LOOKS = {3: 5.0, 4: 2.2, 5: 2.0, 7: 5.0}
-"""What a p-value is multiplied by, for several windows; three nights need more evidence than five.
 
-Measured on normal noise, so that one in a thousand series is raised in a night.
-"""
+SINGLE = Looks({3: 5.0, 4: 2.2, 5: 2.0, 7: 5.0}, freedom=6.0, loss=10.0, reach=3.0)
+"""Of one series: two nights cannot be told from two outliers."""
+
+POOLED = Looks({1: 5.0, 2: 5.0, **SINGLE.factors}, freedom=60.0, loss=100.0, reach=8.0)
+"""Of many series as one: a single night can tell, since what spoils a value spoils one of them."""
+
+RECENT = tuple(SINGLE.factors)
+"""Numbers of recent nights that are tried."""
 
 _WORSE_SHARE = 0.9
 """Share of the false alarms that may be regressions; the rest may be improvements."""
@@ -101,11 +112,8 @@ _WORSE_SHARE = 0.9
 _LEVEL_VARIANCE = 1.1
 """Variance of the history's level in units of that of a mean of normal values."""
 
-_REACH = 3.0
-"""Values farther from the level count as this many spreads, where the history itself is asked."""
-
 _NORMAL_TAILS, _TRUST, _TRUSTED = 2.8, 0.3125, (0.2, 0.8)
-"""Kurtosis of normal values within this reach; how the weight of what the history says falls with
+"""Kurtosis of normal values within 3 spreads; how the weight of what the history says falls with
 kurtosis, and its limits: nights that are few hold its middle, and its ends if they are near."""
 
 _ASKED = 1.5
@@ -142,13 +150,13 @@ class Alarms:
         return Alarms(self.score[rows], self.p[rows], self.nights[rows], self.history[rows])
 
 
-def tonight(rows: Rows, settings: Settings) -> Alarms:
+def tonight(rows: Rows, settings: Settings, looks: Looks = SINGLE) -> Alarms:
     """Compare the last nights of each row with the nights before."""
     count = len(rows.matrix)
     alarms = Alarms(np.zeros(count), np.ones(count), np.zeros(count, int), np.zeros(count, int))
     for start in range(0, count, _ROWS):
-        for nights in RECENT:
-            _look(rows.part(start, start + _ROWS), nights, settings, alarms.part(start))
+        for nights in looks.factors:
+            _look(rows.part(start, start + _ROWS), nights, settings, alarms.part(start), looks)
     return alarms
 
 
@@ -167,9 +175,9 @@ def visible(rows: Rows, settings: Settings) -> Array:
     history, count = history[judged], count[judged]
     level, scale = level_and_scale(history, rows.logarithmic[judged])
     correlation = persistence(history - level[:, None], scale)
-    worth = count * (1 - correlation) / (1 + correlation)
+    worth, freedom = _worth(count, correlation)
     variance = inflation(correlation, _NORMALLY) + _LEVEL_VARIANCE * _NORMALLY / worth
-    asked = -stdtrit(worth, settings.alarm_p * _WORSE_SHARE / _LOOKS[_NORMALLY])
+    asked = -stdtrit(freedom, settings.alarm_p * _WORSE_SHARE / SINGLE.factors[_NORMALLY])
     needed = (asked + ndtri(_SEEN)) * np.sqrt(variance / _NORMALLY) * scale
     # A few nights that all remember each other can show nothing.
     found[judged] = np.where(
@@ -178,7 +186,7 @@ def visible(rows: Rows, settings: Settings) -> Array:
     return found
 
 
-def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms) -> None:
+def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms, looks: Looks) -> None:
     """Look at one number of recent nights, and keep what is less probable than before."""
     history = rows.matrix[:, -nights - settings.history_nights : -nights]
     recent = rows.matrix[:, -nights:]
@@ -193,23 +201,22 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms) -> None:
     quiet = scale
     scale = np.maximum(scale, 0.5 * spreads(recent - medians(recent)[:, None]))
     correlation = persistence(history - level[:, None], scale)
-    gain = gains((recent - level[:, None]) / scale[:, None])
-    # Nights that follow each other are worth fewer that don't.
-    worth = count * (1 - correlation) / (1 + correlation)
+    gain = gains((recent - level[:, None]) / scale[:, None], looks)
+    worth, freedom = _worth(count, correlation)
     wave = inflation(correlation, nights)
     score = np.sign(gain) * np.sqrt(np.abs(gain) / (wave + _LEVEL_VARIANCE * nights / worth))
-    p = stdtr(worth, -np.abs(score))
+    p = stdtr(freedom, -np.abs(score))
     asked = np.flatnonzero(np.abs(score) > _ASKED)
-    drawn = _drawn(
-        history[asked] - level[asked, None],
-        recent[asked] - level[asked, None],
-        quiet[asked],
-        wave[asked],
-        worth[asked],
+    before, lately = (
+        (each[asked] - level[asked, None]) / quiet[asked, None] for each in (history, recent)
     )
-    weight = _trust(history[asked] - level[asked, None], quiet[asked])
+    drawn = _drawn(before, lately, wave[asked], worth[asked], reach=looks.reach)
+    weight = _trust(before)
+    drawn = stdtr(freedom[asked], ndtri(drawn))
     p[asked] = p[asked] ** (1 - weight) * drawn**weight
-    p = np.minimum(1.0, _LOOKS[nights] * p / _share(np.sign(score) * rows.worse[judged]))
+    # Windows of nights that remember each other are fewer that differ.
+    tried = np.maximum(1.0, looks.factors[nights] * (1 - correlation))
+    p = np.minimum(1.0, tried * p / _share(np.sign(score) * rows.worse[judged]))
     place = np.flatnonzero(judged)
     alarms.history[place] = np.maximum(alarms.history[place], count)
     better = p < alarms.p[place]
@@ -219,37 +226,41 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms) -> None:
     alarms.nights[place] = nights
 
 
+def _worth(count: Counts, correlation: Array) -> tuple[Array, Array]:
+    """How many nights without memory nights are worth: for a mean, and for a spread."""
+    square = correlation**2
+    return count * (1 - correlation) / (1 + correlation), count * (1 - square) / (1 + square)
+
+
 def _share(worsening: npt.NDArray[np.float64]) -> Array:
     return np.select([worsening > 0, worsening < 0], [_WORSE_SHARE, 1 - _WORSE_SHARE], 0.5)
 
 
-def _trust(history: Array, scale: Array) -> Array:
+def _trust(history: Array) -> Array:
     """The weight of what each history says of itself: more where its tails are light."""
-    bounded = np.clip(history / scale[:, None], -_REACH, _REACH)
+    bounded = np.clip(history, -SINGLE.reach, SINGLE.reach)
     squares = np.nanmean(bounded**2, axis=1) ** 2
     kurtosis = np.full_like(squares, _NORMAL_TAILS)
     np.divide(np.nanmean(bounded**4, axis=1), squares, out=kurtosis, where=squares > 0)
     return np.asarray(np.clip(0.5 + _TRUST * (_NORMAL_TAILS - kurtosis), *_TRUSTED))
 
 
-def _drawn(history: Array, recent: Array, scale: Array, wave: Array, worth: Array) -> Array:
+def _drawn(history: Array, recent: Array, wave: Array, worth: Array, *, reach: float) -> Array:
     """Probability that the recent nights lie so far off if they are drawn from the history.
 
     Args:
-        history: distances from the level.
+        history: distances from the level, in spreads.
         recent: those of the recent nights.
-        scale: spread of the history.
         wave: variance of a mean of the recent nights, over what it were without memory.
         worth: number of nights without memory that the history is worth.
+        reach: largest distance that counts.
     """
     nights = recent.shape[1]
-    before = np.clip(history / scale[:, None], -_REACH, _REACH)
-    lately = np.clip(recent / scale[:, None], -_REACH, _REACH)
+    before, lately = (np.clip(each, -reach, reach) for each in (history, recent))
     total = (lately - np.nanmean(before, axis=1, keepdims=True)).sum(axis=1)
     sign = np.where(total < 0, -1.0, 1.0)
     level = _LEVEL_VARIANCE * nights**2 / (worth * wave) * np.nanvar(before, axis=1)
-    p = tail(before * sign[:, None], np.abs(total) / np.sqrt(wave), nights, level, _REACH)
-    return np.asarray(stdtr(worth, ndtri(p)))
+    return tail(before * sign[:, None], np.abs(total) / np.sqrt(wave), nights, level, reach)
 
 
 def level_and_scale(history: Array, logarithmic: Flags) -> tuple[Array, Array]:
@@ -263,86 +274,26 @@ def level_and_scale(history: Array, logarithmic: Flags) -> tuple[Array, Array]:
     return level, scale
 
 
-def gains(recent: Array) -> Array:
+def gains(recent: Array, looks: Looks = SINGLE) -> Array:
     """Gain of a level of their own, signed as the shift is.
 
     The best level is looked for among the means of all pairs of values.
 
     Args:
         recent: standardised values, one series in each row.
+        looks: what the noise is taken for.
     """
     first, second = np.triu_indices(recent.shape[1])
     levels = (recent[:, first] + recent[:, second]) / 2
-    without = _loss(recent).sum(axis=1)
-    costs = _loss(recent[:, None, :] - levels[:, :, None]).sum(axis=2)
+    without = _loss(recent, looks).sum(axis=1)
+    costs = _loss(recent[:, None, :] - levels[:, :, None], looks).sum(axis=2)
     best = costs.argmin(axis=1)
     rows = np.arange(len(recent))
     shift = levels[rows, best]
     return np.asarray(np.sign(shift) * np.maximum(without - costs[rows, best], 0.0))
 
 
-def _loss(deviates: Array) -> Array:
+def _loss(deviates: Array, looks: Looks) -> Array:
     """Twice the loss of log-likelihood under Student's distribution of variance 1, bounded."""
-    freedom = _FREEDOM
-    return np.minimum((freedom + 1) * np.log1p(deviates**2 / (freedom - 2)), _BOUND)
-
-
-SPREAD_RECENT = (10, 15, 20, 30)
-"""Numbers of recent nights that are tried: a spread takes more nights to be seen than a level."""
-
-_LEAST_DISTANCES = 20
-_SHARED = 0.2
-"""Correlation of neighbouring distances of values that know nothing of each other."""
-
-
-def noisier(matrix: Array, settings: Settings) -> tuple[Array, Counts, Array]:
-    """Compare how far values lie from those of the night before, lately and earlier.
-
-    A rank test of these distances (Mann and Whitney) asks whether the recent ones are larger.
-
-    Returns:
-        p-value of each row, 1 where not judged, corrected for the windows tried; the number of
-        recent nights; the ratio of the spreads.
-    """
-    rows = len(matrix)
-    p, length, ratio = np.ones(rows), np.zeros(rows, dtype=np.int64), np.ones(rows)
-    for start in range(0, rows, _ROWS):
-        part = slice(start, start + _ROWS)
-        for nights in SPREAD_RECENT:
-            if matrix.shape[1] >= nights + _LEAST_DISTANCES:
-                found, scales = _scatter(matrix[part], nights, settings.history_nights)
-                place = start + np.flatnonzero(found < p[part])
-                p[place], ratio[place] = found[place - start], scales[place - start]
-                length[place] = nights
-    return np.minimum(1.0, len(SPREAD_RECENT) * p), length, ratio
-
-
-def _scatter(matrix: Array, nights: int, most: int) -> tuple[Array, Array]:
-    recent, history = matrix[:, -nights:], matrix[:, -nights - most : -nights]
-    new, old = np.abs(np.diff(recent)), np.abs(np.diff(history))
-    count = np.sum(np.isfinite(old), axis=1)
-    judged = (count >= _LEAST_DISTANCES) & np.isfinite(new).all(axis=1)
-    if not judged.any():
-        return np.ones(len(matrix)), np.ones(len(matrix))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        above = (new[:, :, None] > old[:, None, :]).sum(axis=(1, 2))
-        above = above + (new[:, :, None] == old[:, None, :]).sum(axis=(1, 2)) / 2
-        pairs = new.shape[1] * count
-        deviate = (above - pairs / 2) / np.sqrt(pairs * (new.shape[1] + count + 1) / 12)
-        # Not the medians: a second mode visited in a third of the nights moves only the upper half.
-        ratio = _upper(new) / _upper(old)
-        # Two distances that follow each other share a night, and restless times last.
-        centred = old - medians(old)[:, None]
-        correlation = persistence(centred, np.maximum(spreads(centred), 1e-12))
-        correlation = np.maximum(correlation, _SHARED)
-        deviate = deviate / np.sqrt(inflation(correlation, new.shape[1]))
-    p = np.where(judged, ndtr(-deviate), 1.0)
-    return p, np.where(judged & np.isfinite(ratio), ratio, 1.0)
-
-
-def _upper(distances: Array) -> Array:
-    """Mean of the distances, each bounded at six times their median: a scale."""
-    bound = 6 * NORMAL_MAD * medians(distances)
-    total: Array = np.nansum(np.minimum(distances, bound[:, None]), axis=1)
-    scale: Array = total / np.maximum(np.sum(np.isfinite(distances), axis=1), 1)
-    return scale
+    freedom = looks.freedom
+    return np.minimum((freedom + 1) * np.log1p(deviates**2 / (freedom - 2)), looks.loss)

@@ -1,0 +1,147 @@
+"""Series that share a cause, as one: what is too small for each is plain in all of them.
+
+A pool is what the series of a case, a transport, an MPI, a partition or a system have in common:
+for each night the mean of their deviations for the worse, each weighed by how little it scatters,
+first inside the cases, then over them. It is a series with a history and a scatter of its own, so a
+night that is slow for all its series is noise of it.
+
+From the whole down: what moved as a whole is blamed once. Where it is not clear that all did, those
+are shown that moved most.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from fabricheck.history.frame import CASE
+from fabricheck.history.series import Series, SeriesKey
+from fabricheck.measures.metrics import Direction
+from fabricheck.trend.robust import Array, Counts, spreads
+
+_SCOPES: tuple[tuple[str, ...], ...] = (
+    (),
+    ("partition",),
+    ("partition", "transport"),
+    ("partition", "environ"),
+    ("partition", "environ", "transport"),
+    tuple(CASE),
+)
+"""What the series of a pool agree in, beside the system; the widest first."""
+
+FEWEST = 8
+"""Fewest series of a pool: a pool of fewer shows little more than its series, and is one more that
+can be wrong."""
+
+_BOUND = 3.0
+"""Deviates at which a night of a series is cut off."""
+
+_SURE = float(np.log(20))
+"""Logarithm of the odds that a pool moved as a whole, for it to be blamed."""
+
+_PRESENT = 0.5
+"""Share of a pool's weight that a night must have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Series by night, as pools are made of them.
+
+    Attributes:
+        keys: of each series.
+        deviations: relative deviations from the level for the worse; a column is a night.
+        scale: spread of each series.
+        times: of the nights, in order.
+        sessions: of the nights.
+    """
+
+    keys: Sequence[SeriesKey]
+    deviations: Array
+    scale: Array
+    times: npt.NDArray[np.datetime64]
+    sessions: npt.NDArray[np.str_]
+
+    def moved(self, members: Counts, since: np.datetime64) -> tuple[Counts, bool]:
+        """Which of a pool's series moved, and whether it moved as a whole.
+
+        Two explanations are compared: all series moved alike, or the half of them that moved most,
+        or fewer, did, and the others did not. Which ones these are must be found out, and costs the
+        logarithm of the number of choices (Schwarz 1978, *Estimating the dimension of a model*, has
+        the same for parameters). The whole is blamed if it is twenty times as likely.
+        """
+        after = self.deviations[members][:, self.times >= since]
+        nights = np.isfinite(after).sum(axis=1)
+        members, after, nights = (each[nights > 0] for each in (members, after, nights))
+        deviates = np.nanmean(after, axis=1) / self.scale[members] * np.sqrt(nights)
+        total, count = float(deviates.sum()), len(members)
+        if not count:
+            return members, False
+        order = np.argsort(-np.sign(total) * deviates)
+        chosen = np.arange(1, max(count // 2, 1) + 1)
+        choices = gammaln(count + 1) - gammaln(chosen + 1) - gammaln(count - chosen + 1)
+        some = np.cumsum(deviates[order])[: len(chosen)] ** 2 / (2 * chosen) - choices
+        whole = total**2 / (2 * count) > some.max() + _SURE
+        return (members if whole else members[order[: some.argmax() + 1]]), bool(whole)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Series as one.
+
+    Attributes:
+        series: the pool's, of ratios to the usual; greater is worse.
+        members: places of its series.
+    """
+
+    series: Series
+    members: Counts
+
+
+def pooled(members: Members) -> Iterator[Pool]:
+    """The pools of the series of one system, the widest first; each set of series once."""
+    if not len(members.keys):
+        return
+    bound = _BOUND * members.scale[:, None]
+    deviations = np.clip(members.deviations, -bound, bound)
+    case = _labels(members.keys, tuple(CASE))
+    cases = _means(deviations, 1 / members.scale**2, case)
+    weight = 1 / np.maximum(spreads(cases), members.scale.min() * 1e-3) ** 2
+    of_case = np.unique(case, return_index=True)[1]
+    seen: set[bytes] = set()
+    for scope in _SCOPES:
+        label = _labels(members.keys, scope)
+        values = cases
+        if scope != tuple(CASE):
+            values = _means(cases, weight, label[of_case])
+        for number in range(len(values)):
+            place = np.flatnonzero(label == number)
+            if len(place) >= FEWEST and place.tobytes() not in seen:
+                seen.add(place.tobytes())
+                there = np.isfinite(values[number])
+                key = SeriesKey(members.keys[0].system, "", "", "pool")
+                ratios = np.exp(values[number][there])
+                nights = (members.times[there], ratios, members.sessions[there])
+                yield Pool(Series(key, *nights, Direction.LOWER), place)
+
+
+def _labels(keys: Sequence[SeriesKey], fields: tuple[str, ...]) -> Counts:
+    numbers: dict[tuple[object, ...], int] = {}
+    return np.array(
+        [numbers.setdefault(tuple(getattr(k, f) for f in fields), len(numbers)) for k in keys]
+    )
+
+
+def _means(values: Array, weight: Array, label: Counts) -> Array:
+    """Weighted means of the rows with each label; NaN where less than half of the weight is."""
+    there = np.isfinite(values)
+    shape = (int(label.max()) + 1, values.shape[1])
+    total, present = np.zeros(shape), np.zeros(shape)
+    np.add.at(total, label, np.where(there, values, 0.0) * weight[:, None])
+    np.add.at(present, label, there * weight[:, None])
+    whole = np.bincount(label, weight)
+    enough = present >= _PRESENT * whole[:, None]
+    means = np.full(shape, np.nan)
+    np.divide(total, present, out=means, where=enough & (present > 0))
+    return means
