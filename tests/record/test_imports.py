@@ -82,6 +82,57 @@ def test_a_sites_own_format_is_read(change: str, tmp_path: Path, record: Path, s
     assert measured(table(store)) == EXPECTED
 
 
+JOB = "2026-01-02T03:04:05+00:00|reframe 3.2|Net_2 on their:ib using omb|jobid=7|"
+TAGGED = f"{JOB}rate=5.5|MB/s|ref=6 (l=-0.1, u=None)|bw,nodes=2\n"
+
+
+def test_lines_of_excalibur_are_known(tmp_path: Path, record: Path, store: Path) -> None:
+    path = tmp_path / "Net_2.log"
+    path.write_text(
+        TAGGED + TAGGED.replace("rate=5.5", "lost=0").replace("bw,nodes=2", "nodes=2,bw")
+    )
+    done = taken(record, store, path)
+    assert (done.cases, done.values, done.problems) == (1, 2, [])
+    found = table(store).select("system", "partition", "environ", "benchmark", "metric", "value")
+    assert set(found.rows()) == {
+        ("their", "ib", "omb", "Net_2", "rate", 5.5),
+        ("their", "ib", "omb", "Net_2", "lost", 0.0),
+    }
+
+
+def test_two_lines_in_one_are_refused_by_name(tmp_path: Path, record: Path) -> None:
+    path = tmp_path / "Net_2.log"
+    path.write_text(TAGGED + TAGGED.rstrip("\n") + TAGGED)
+    done = import_all([path], record)
+    assert (done.values, [each.line for each in done.problems]) == (1, [2])
+
+
+OWN = "%(asctime)s;%(check_name)s;%(check_perf_var)s: %(check_perf_value)s, %(check_perf_unit)s"
+
+
+def test_a_format_of_a_site_is_taken_from_its_configuration(
+    tmp_path: Path, record: Path, store: Path
+) -> None:
+    path = tmp_path / "their" / "ib" / "net.log"
+    path.parent.mkdir(parents=True)
+    line = "2026-01-02T03:04:05+00:00;Net;{}, MB/s\n"
+    path.write_text(line.format("rate: 5.5") + line.format("lost: null") + line[:30] + "no\n")
+    assert [each.kind for each in import_all([path], record).problems] == ["unread"]
+    done = import_all([path], record, [OWN])
+    assert (done.values, done.unmeasured) == (1, 1)
+    assert "fits until '%(asctime)s;%(check_name)s;'" in done.problems[-1].detail
+    read(store, record, now=LATER)
+    assert table(store)["value"].to_list() == [5.5, None]
+
+
+@pytest.mark.parametrize(
+    "given", ["%(check_name)s", f"{OWN}|%(check_name)s", "%(asctime)s|%(check_perfvalues)s"]
+)
+def test_a_format_that_says_too_little_is_refused(given: str, record: Path) -> None:
+    with pytest.raises(FabricheckError, match="FC3601"):
+        import_all([DATA / "3.12"], record, [given])
+
+
 FIRST = "bandwidth=12.5|ref=12 (l=-0.1, u=null)|GB/s"
 DAMAGE = {
     "prose": "killed",

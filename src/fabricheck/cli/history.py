@@ -100,10 +100,30 @@ def import_(
         typer.Argument(
             metavar="FILE|DIR...",
             help="Perflogs or directories of them, run reports (.json) and results databases of "
-            "ReFrame, of this suite and of others.",
+            "ReFrame, of this suite and of others; results.latest.json of Ramble, "
+            "results-summary.jsonl of SuperBench.",
         ),
     ],
     *,
+    formats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="The format of a site's perflogs without a header, as its ReFrame configuration "
+            "has it ('%(check_job_completion_time)s|...'); may be repeated. What ReFrame 3 and "
+            "excalibur-tests write is read without it.",
+        ),
+    ] = None,
+    mappings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mapping",
+            metavar="FILE|NAME",
+            help="Which series are which of ours (docs/how-to/history.md): a file, or "
+            "excalibur-tests, eessi or cscs; may be repeated.",
+        ),
+    ] = None,
     perflogs: Annotated[
         Path, typer.Option(metavar="DIR", help="The record.", show_default="perflogs/ of the suite")
     ] = DEFAULT_PERFLOGS,
@@ -112,7 +132,9 @@ def import_(
     """Make files of the record from what ReFrame has written, of this suite or another.
 
     Each source becomes a file of its own below "imported", written whole, so that one that has
-    grown may be imported again. What the record has already counts once.
+    grown may be imported again. What the record has already counts once. A mapping gives series
+    the names that this suite has for them, so that trend, references and acceptance apply; what was
+    imported is never judged, for nothing proves its transport.
 
     Exit code 0: imported. 1: imported, but for lines or cases that are damaged. 2: bad input.
 
@@ -123,11 +145,21 @@ def import_(
         fabricheck history import reports/results.db reports/run-17.json
 
         fabricheck history import old/perflogs --perflogs /srv/record
-    """
 
-    done = import_all(sources, perflogs)
-    lines = [f"{done.values} values of {done.cases} cases from {done.files} files"]
-    data = {**picked(done, "files cases values"), "problems": list(map(str, done.problems))}
+        fabricheck history import perflogs --mapping excalibur-tests --mapping our-names.yaml
+    """
+    done = import_all(sources, perflogs, formats or (), mappings or ())
+    lines = [
+        f"{done.values} values of {done.cases} cases from {done.files} files"
+        + (f", {done.unmeasured} variables without a value" if done.unmeasured else ""),
+        *(
+            [f"{done.renamed} of them in this suite's words, by {', '.join(mappings)}"]
+            if mappings
+            else []
+        ),
+    ]
+    figures = picked(done, "files cases values unmeasured renamed")
+    data = {**figures, "problems": list(map(str, done.problems))}
     tell(lines + _first(done.problems), data, machine=machine)
     raise typer.Exit(1 if done.problems else 0)
 
