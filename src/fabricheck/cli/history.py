@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -23,6 +24,7 @@ from fabricheck.cli.options import (
 )
 from fabricheck.cli.output import picked, tell, write_json
 from fabricheck.errors import FabricheckError
+from fabricheck.history.export import openmetrics, perflog
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, sparkline
 from fabricheck.history.store import History, HistoryStatus
@@ -44,6 +46,8 @@ class Format(StrEnum):
 
     CSV = "csv"
     PARQUET = "parquet"
+    PERFLOG = "perflog"
+    OPENMETRICS = "openmetrics"
 
 
 @app.command()
@@ -282,7 +286,7 @@ def export(
     form: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.CSV,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where to.", show_default="standard output, CSV only"),
+        typer.Option(metavar="FILE", help="Where to.", show_default="standard output, text only"),
     ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -291,7 +295,8 @@ def export(
 ) -> None:
     """Write all values with all their fields, for other tools.
 
-    With --json, list in JSON what was written; --output is then required.
+    A perflog is as ReFrame writes it, a line for each value; OpenMetrics is what promtool makes
+    blocks of. With --json, list in JSON what was written; --output is then required.
 
     Exit code 0: written. 2: bad input, or nothing to write.
 
@@ -300,6 +305,8 @@ def export(
         fabricheck history export benchmark=latency > latency.csv
 
         fabricheck history export --format parquet --output history.parquet
+
+        fabricheck history export --format perflog system=testbed > testbed.log
     """
     if output is None and (form is Format.PARQUET or machine):
         raise FabricheckError(
@@ -317,8 +324,12 @@ def export(
     try:
         if form is Format.PARQUET:
             values.write_parquet(output or "")
-        else:
+        elif form is Format.CSV:
             values.write_csv(output or sys.stdout.buffer)
+        else:
+            lines = perflog(values) if form is Format.PERFLOG else openmetrics(values)
+            with output.open("w") if output else nullcontext(sys.stdout) as file:
+                file.writelines(f"{line}\n" for line in lines)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise FabricheckError(
             f"FC2514 cannot write {output or 'standard output'}: {error}"
