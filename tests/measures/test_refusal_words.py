@@ -3,6 +3,7 @@
 import pytest
 from tests.refusals import refused
 
+from fabricheck.errors import ParseError
 from fabricheck.measures.parser import parse
 
 UNREAD = {
@@ -52,5 +53,5 @@ def test_osu_5_names_the_columns_of_barriers_without_a_mark() -> None:
 
 def test_columns_are_named_once() -> None:
     lines = BARRIER.splitlines(keepends=True)
-    with refused("FC1223", ""):
+    with pytest.raises(ParseError, match="found a second"):
         parse("".join([*lines[:4], lines[3], lines[4]]), "out")

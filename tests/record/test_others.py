@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.history.recorded import table
+from tests.history.recorded import table
 from tests.record.test_imports import taken
 
 from fabricheck.record.imports import import_all
@@ -63,7 +64,7 @@ def test_experiments_of_ramble_are_cases(tmp_path: Path, record: Path) -> None:
     names = ("system", "partition", "ranks", "metric", "value", "unit")
     assert set(found.select(names).rows()) == {
         ("nights", "compute", 2, "Total time", 2.5, "s"),
-        ("nights", "compute", 2, "Message Size: 8/Latency", 1.25, "us"),
+        ("nights", "compute", 2, "Message Size 8/Latency", 1.25, "us"),
     }
     assert {str(each)[:10] for each in found["time"]} == {"2026-11-03"}
 

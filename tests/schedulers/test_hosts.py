@@ -71,13 +71,7 @@ def test_ranks_know_themselves_below_each_launcher(launcher):
     said = {f"{prefix}_{name}": str(place) for place, name in enumerate(names.split(), start=3)}
     said |= {f"{other}_{name}": "0" for other, name in others}
     script = f'. {HOSTS.with_name("job.sh")}; echo "$job_rank $job_local_rank $job_ranks $job"'
-    done = subprocess.run(
-        ["sh", "-c", script],
-        env={"PATH": os.environ["PATH"], **said},
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout.split()[:3] == ["3", "4", "5"]
+    assert shell(script, said).split()[:3] == ["3", "4", "5"]
 
 
 def test_a_job_of_flux_has_a_number():

@@ -26,7 +26,7 @@ SHIPPED: Final = Path(__file__).with_name("mappings")
 _OF_VALUES: Final = frozenset({"metric", "statistic", "size", "unit"})
 _COUNTS: Final = frozenset({"num_nodes", "ranks", "ranks_per_node", "size"})
 _SECONDS: Final = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_BYTES: Final = {"K": 1e3, "M": 1e6, "G": 1e9, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30}
+_BYTES: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30}
 _UNITS: Final[Mapping[str, tuple[str, float]]] = {
     **{unit: ("time", seconds) for unit, seconds in _SECONDS.items()},
     **dict.fromkeys(("usec", "t[usec]", "µs", "microseconds"), ("time", _SECONDS["us"])),

@@ -55,7 +55,10 @@ def _experiment(given: Mapping[str, Any], system: str, time: str) -> CaseEntry:
     """An experiment of Ramble, its figures of merit by their context."""
     known = {**given.get("RAMBLE_VARIABLES", {}), **given}
     values = {
-        "/".join(part for part in (context["name"], fom["name"]) if part != _NO_CONTEXT): [
+        # In ReFrame's reports a colon ends the name of the system.
+        "/".join(
+            part.replace(":", "") for part in (context["name"], fom["name"]) if part != _NO_CONTEXT
+        ): [
             *(_number(fom), None, None, None),
             *(str(fom.get("units", "")), ""),
         ]
