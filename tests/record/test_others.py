@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from tests.history.recorded import table
-from tests.history.recorded import table
 from tests.record.test_imports import taken
 
 from fabricheck.record.imports import import_all

@@ -198,8 +198,8 @@ def parse_all(text: str, source: str, name: str = "") -> Sequence[Curve]:
         if not (crash := _CRASH.search(text)):
             raise
         raise ParseError(
-            f"FC3605 {source}: expected the table of a benchmark, found that the program ended with "
-            f"{crash[0].strip()[:120]!r}: see why it did; of what it printed: {error}"
+            f"FC3605 {source}: expected the table of a benchmark, found that the program ended "
+            f"with {crash[0].strip()[:120]!r}: see why it did; of what it printed: {error}"
         ) from error
 
 
