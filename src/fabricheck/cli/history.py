@@ -3,7 +3,6 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -328,8 +327,11 @@ def export(
             values.write_csv(output or sys.stdout.buffer)
         else:
             lines = perflog(values) if form is Format.PERFLOG else openmetrics(values)
-            with output.open("w") if output else nullcontext(sys.stdout) as file:
-                file.writelines(f"{line}\n" for line in lines)
+            text = "".join(f"{line}\n" for line in lines)
+            if output:
+                output.write_text(text, "utf-8")
+            else:
+                sys.stdout.write(text)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise FabricheckError(
             f"FC2514 cannot write {output or 'standard output'}: {error}"
