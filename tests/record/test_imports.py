@@ -13,10 +13,15 @@ import pytest
 from tests.history.recorded import NOW, problems, read, status, table
 from tests.refusals import refused
 
+from fabricheck.acceptance.sides import read_sides
 from fabricheck.errors import FabricheckError
+from fabricheck.history.sessions import BY_TIME
+from fabricheck.history.store import History
 from fabricheck.record import imports
 from fabricheck.record.imports import Imported, import_all
 from fabricheck.record.reframe_report import title
+from fabricheck.report.load import load
+from fabricheck.report.status import Status
 
 DATA = Path(__file__).parents[1] / "data" / "reframe"
 LATER = NOW.replace(year=2027)
@@ -99,6 +104,34 @@ def test_lines_of_excalibur_are_known(tmp_path: Path, record: Path, store: Path)
         ("their", "ib", "omb", "Net_2", "rate", 5.5),
         ("their", "ib", "omb", "Net_2", "lost", 0.0),
     }
+
+
+def test_a_day_of_what_was_imported_is_a_session(tmp_path: Path, record: Path) -> None:
+    path = tmp_path / "Net_2.log"
+    path.write_text(TAGGED + TAGGED.replace("2026-01-02", "2026-01-03"))
+    import_all([path], record)
+    run = load(record, "imported-2026-01-03")
+    assert ([each.time[:10] for each in run.cases], run.defects) == (["2026-01-03"], ())
+    (case,) = run.cases
+    assert case.status is Status.UNJUDGED
+    assert case.causes == ("another suite's log, which has no results: it was not judged",)
+    with refused("FC0617", "'imported-2026-01-04'"):
+        load(record, "imported-2026-01-04")
+
+
+def test_runs_that_only_their_time_tells_can_be_accepted(
+    tmp_path: Path, record: Path, store: Path
+) -> None:
+    path = tmp_path / "Net_2.log"
+    path.write_text("".join(TAGGED.replace("-02T", f"-{day:02}T") for day in range(2, 10)))
+    taken(record, store, path)
+    with History.open_to_read(store) as history:
+        found = read_sides(history, ["20260101:20260105"], ["20260105:20260201"])
+    assert found.group_by("side").agg(pl.col("session").n_unique()).sort("side").rows() == [
+        ("after", 5),
+        ("before", 3),
+    ]
+    assert found["session"].str.contains(BY_TIME).all()
 
 
 def test_two_lines_in_one_are_refused_by_name(tmp_path: Path, record: Path) -> None:
