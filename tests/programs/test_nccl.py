@@ -227,3 +227,55 @@ def test_an_iteration_is_one_point_in_seconds_and_what_it_moved_is_known() -> No
 def test_an_iteration_of_another_training_is_refused(text: str, name: str) -> None:
     with refused("FC1112", r"whose buckets are 497759232 B in NCCL's tree"):
         parse(text, "out", name)
+
+
+def _buffers(size: int, ranks: int, wrong: float | None) -> dict[str, float | None]:
+    rate = size / 50 / 1000
+    return {"time": 50.0, "alg_bw": rate, "bus_bw": rate * 2 * (1 - 1 / ranks), "nwrong": wrong}
+
+
+def nccl_tests_json(*sizes: int, wrong: float | None = 0.0, count: int = 0, ranks: int = 4) -> str:
+    """What all_reduce_perf -J writes (JSON_FILE_VERSION 1), as its source has it."""
+    devices = [
+        {"rank": each, "group": 0, "pid": 7, "hostname": "n1", "device": each,
+         "device_hex": f"0{each}:00", "device_info": "H100"}
+        for each in range(ranks)
+    ]  # fmt: skip
+    config = {"nthreads": 1, "ngpus": 4, "minimum_bytes": 1024, "maximum_bytes": 4096}
+    rows = [
+        {"size": size, "count": size // 4, "type": "float", "redop": "sum", "root": "    -1",
+         "out_of_place": _buffers(size, ranks, wrong), "in_place": _buffers(size, ranks, wrong),
+         "actual_iterations": 20, "experiment_name": ""}
+        for size in sizes
+    ]  # fmt: skip
+    return json.dumps({
+        "version": 1, "args": ["/opt/build/all_reduce_perf", "-J", "o.json"], "env": [],
+        "nccl_version": 22809,
+        "config": {**config, "step_factor": 2, "validation": 1, "devices": devices},
+        "results": rows,
+        "out_of_bounds": {"count": count, "okay": "true"},
+    })  # fmt: skip
+
+
+def test_the_json_of_nccl_tests_is_read() -> None:
+    found = parse(nccl_tests_json(1024, 2048, 4096), "o.json")
+    assert (found.benchmark, found.is_whole) == ("nccl_allreduce", True)
+    assert found.points[0].values[Metric.LATENCY, "avg"] == 50
+    assert found.points[2].values[Metric.BANDWIDTH, "avg"] == pytest.approx(4096 / 50 * 1.5)
+    assert all(point.valid for point in found.points)
+    assert parse(nccl_tests_json(1024, 2048, 4096, wrong=None), "").points[0].valid is None
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (nccl_tests_json(1024, 2048), "FC1273"),
+        (nccl_tests_json(1024, 2048, 4096, count=3), "FC1272"),
+        (nccl_tests_json(1024, 2048, 4096)[:-20], "FC3604"),
+        (nccl_tests_json(1024, 2048, 4096).replace("alg_bw", "rate", 1), "FC3604"),
+    ],
+    ids=["a row is missing", "data were wrong", "cut", "edited"],
+)
+def test_json_of_nccl_tests_that_is_cut_or_wrong_is_refused(text: str, code: str) -> None:
+    with refused(code, "expected"):
+        parse(text, "o.json")

@@ -357,3 +357,33 @@ def test_random_damage_never_changes_a_value_unseen(seed):
         for point, original in zip(found.points, expected.points, strict=True):
             assert point.size == original.size
             assert point.values[BW] == pytest.approx(original.values[BW], rel=0.6)
+
+
+WAITING = "*" * 36 + "\n* Waiting for client to connect... *\n" + "*" * 36 + "\n"
+HEAD = WRITE_BW[: WRITE_BW.index("#bytes")]
+
+
+@pytest.mark.parametrize(
+    "both",
+    [
+        f"{WAITING}{HEAD}{WRITE_BW}",
+        f"{WRITE_BW}{WAITING}{WRITE_BW}",
+        WAITING
+        + "".join(f"{line}\n{line}\n" for line in HEAD.splitlines())
+        + WRITE_BW[len(HEAD) :],
+    ],
+    ids=["the server first", "each by itself", "line by line"],
+)
+def test_both_ends_in_one_file_are_one_run(both):
+    assert parse_any(both, "out") == parse_any(WRITE_BW, "out")
+
+
+def test_ends_that_do_not_agree_are_refused():
+    row = re.search(r"^ 65536 .*\n", WRITE_BW, re.MULTILINE)[0]
+    with pytest.raises(ParseError):
+        parse_any(f"{WRITE_BW}{WAITING}{WRITE_BW.replace(row, row.replace('0', '1', 1))}", "out")
+
+
+def test_two_runs_are_not_two_ends():
+    with refused("FC1219"):
+        parse_any(f"{WRITE_BW}{WRITE_BW}", "out")

@@ -11,11 +11,17 @@ from typing import Any
 import polars as pl
 import pytest
 from tests.history.recorded import NOW, problems, read, status, table
+from tests.refusals import refused
 
+from fabricheck.acceptance.sides import read_sides
 from fabricheck.errors import FabricheckError
+from fabricheck.history.sessions import BY_TIME
+from fabricheck.history.store import History
 from fabricheck.record import imports
 from fabricheck.record.imports import Imported, import_all
 from fabricheck.record.reframe_report import title
+from fabricheck.report.load import load
+from fabricheck.report.status import Status
 
 DATA = Path(__file__).parents[1] / "data" / "reframe"
 LATER = NOW.replace(year=2027)
@@ -80,6 +86,85 @@ def test_a_sites_own_format_is_read(change: str, tmp_path: Path, record: Path, s
         path.write_text(re.sub(before, after, path.read_text()))
     assert taken(record, store, tmp_path / "logs").values == 12
     assert measured(table(store)) == EXPECTED
+
+
+JOB = "2026-01-02T03:04:05+00:00|reframe 3.2|Net_2 on their:ib using omb|jobid=7|"
+TAGGED = f"{JOB}rate=5.5|MB/s|ref=6 (l=-0.1, u=None)|bw,nodes=2\n"
+
+
+def test_lines_of_excalibur_are_known(tmp_path: Path, record: Path, store: Path) -> None:
+    path = tmp_path / "Net_2.log"
+    path.write_text(
+        TAGGED + TAGGED.replace("rate=5.5", "lost=0").replace("bw,nodes=2", "nodes=2,bw")
+    )
+    done = taken(record, store, path)
+    assert (done.cases, done.values, done.problems) == (1, 2, [])
+    found = table(store).select("system", "partition", "environ", "benchmark", "metric", "value")
+    assert set(found.rows()) == {
+        ("their", "ib", "omb", "Net_2", "rate", 5.5),
+        ("their", "ib", "omb", "Net_2", "lost", 0.0),
+    }
+
+
+def test_a_day_of_what_was_imported_is_a_session(tmp_path: Path, record: Path) -> None:
+    path = tmp_path / "Net_2.log"
+    path.write_text(TAGGED + TAGGED.replace("2026-01-02", "2026-01-03"))
+    import_all([path], record)
+    run = load(record, "imported-2026-01-03")
+    assert ([each.time[:10] for each in run.cases], run.defects) == (["2026-01-03"], ())
+    (case,) = run.cases
+    assert case.status is Status.UNJUDGED
+    assert case.causes == ("another suite's log, which has no results: it was not judged",)
+    with refused("FC0617", "'imported-2026-01-04'"):
+        load(record, "imported-2026-01-04")
+
+
+def test_runs_that_only_their_time_tells_can_be_accepted(
+    tmp_path: Path, record: Path, store: Path
+) -> None:
+    path = tmp_path / "Net_2.log"
+    path.write_text("".join(TAGGED.replace("-02T", f"-{day:02}T") for day in range(2, 10)))
+    taken(record, store, path)
+    with History.open_to_read(store) as history:
+        found = read_sides(history, ["20260101:20260105"], ["20260105:20260201"])
+    assert found.group_by("side").agg(pl.col("session").n_unique()).sort("side").rows() == [
+        ("after", 5),
+        ("before", 3),
+    ]
+    assert found["session"].str.contains(BY_TIME).all()
+
+
+def test_two_lines_in_one_are_refused_by_name(tmp_path: Path, record: Path) -> None:
+    path = tmp_path / "Net_2.log"
+    path.write_text(TAGGED + TAGGED.rstrip("\n") + TAGGED)
+    done = import_all([path], record)
+    assert (done.values, [each.line for each in done.problems]) == (1, [2])
+
+
+OWN = "%(asctime)s;%(check_name)s;%(check_perf_var)s: %(check_perf_value)s, %(check_perf_unit)s"
+
+
+def test_a_format_of_a_site_is_taken_from_its_configuration(
+    tmp_path: Path, record: Path, store: Path
+) -> None:
+    path = tmp_path / "their" / "ib" / "net.log"
+    path.parent.mkdir(parents=True)
+    line = "2026-01-02T03:04:05+00:00;Net;{}, MB/s\n"
+    path.write_text(line.format("rate: 5.5") + line.format("lost: null") + line[:30] + "no\n")
+    assert [each.kind for each in import_all([path], record).problems] == ["unread"]
+    done = import_all([path], record, [OWN])
+    assert (done.values, done.unmeasured) == (1, 1)
+    assert "fits until '%(asctime)s;%(check_name)s;'" in done.problems[-1].detail
+    read(store, record, now=LATER)
+    assert set(table(store)["value"].to_list()) == {5.5, None}
+
+
+@pytest.mark.parametrize(
+    "given", ["%(check_name)s", f"{OWN}|%(check_name)s", "%(asctime)s|%(check_perfvalues)s"]
+)
+def test_a_format_that_says_too_little_is_refused(given: str, record: Path) -> None:
+    with refused("FC3601", "copy 'format' of handlers_perflog"):
+        import_all([DATA / "3.12"], record, [given])
 
 
 FIRST = "bandwidth=12.5|ref=12 (l=-0.1, u=null)|GB/s"

@@ -22,7 +22,7 @@ Command = Callable[..., str]
 
 def allowed() -> Requirement:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    found = map(Requirement, project["dependencies"])
+    found = map(Requirement, project["optional-dependencies"]["reframe"])
     return next(each for each in found if each.name == "reframe-hpc")
 
 

@@ -18,7 +18,7 @@ def ask(place: Path, *nodes: str, **environment: str) -> subprocess.CompletedPro
     clean = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("SLURM", "PBS", "LSB"))
+        if not name.startswith(("SLURM", "PBS", "LSB", "FLUX"))
     }
     return subprocess.run(
         [HOSTS, *nodes],
@@ -48,6 +48,43 @@ def test_the_nodes_are_those_of_another_schedulers_file(tmp_path, variable):
     listed.write_text("b\nb\na\na\n")
     done = ask(tmp_path, "1", "0", **{variable: str(listed)})
     assert done.stdout == "a\nb\n"
+
+
+def test_the_nodes_are_those_of_flux(tmp_path):
+    program = tmp_path / "flux"
+    program.write_text('#!/bin/sh\n[ "$1 $4" = "hostlist local" ] && printf "b\\na\\n"\n')
+    program.chmod(0o755)
+    assert ask(tmp_path, "1", "0", FLUX_JOB_ID="f7").stdout == "a\nb\n"
+
+
+RANKS = {
+    "Open MPI under Slurm": {"OMPI_COMM_WORLD": "RANK LOCAL_RANK SIZE", "SLURM": "PROCID"},
+    "flux run": {"FLUX": "TASK_RANK TASK_LOCAL_ID JOB_SIZE"},
+    "jsrun": {"JSM_NAMESPACE": "RANK LOCAL_RANK SIZE"},
+    "Slurm": {"SLURM": "PROCID LOCALID NTASKS"},
+}
+
+
+@pytest.mark.parametrize("launcher", RANKS)
+def test_ranks_know_themselves_below_each_launcher(launcher):
+    (prefix, names), *others = RANKS[launcher].items()
+    said = {f"{prefix}_{name}": str(place) for place, name in enumerate(names.split(), start=3)}
+    said |= {f"{other}_{name}": "0" for other, name in others}
+    script = f'. {HOSTS.with_name("job.sh")}; echo "$job_rank $job_local_rank $job_ranks $job"'
+    assert shell(script, said).split()[:3] == ["3", "4", "5"]
+
+
+def test_a_job_of_flux_has_a_number():
+    script = f'. {HOSTS.with_name("job.sh")}; echo "$job"'
+    found = {shell(script, {"FLUX_JOB_ID": job}).strip() for job in ("f7", "f8")}
+    assert len(found) == 2
+    assert all(number.isdigit() and int(number) for number in found)
+
+
+def shell(script: str, environment: dict[str, str]) -> str:
+    return subprocess.check_output(
+        ["sh", "-c", script], env={"PATH": os.environ["PATH"], **environment}, text=True
+    )
 
 
 def test_a_node_that_is_not_there_is_an_error(scontrol):

@@ -9,17 +9,18 @@ from tests.refusals import refused
 from fabricheck.localise.located import dead_ports
 from fabricheck.schedulers import launcher_of, scheduler_of, to_copy
 from fabricheck.schedulers.slurm import SLURM
+from fabricheck.schedulers.unseen import ROWS as UNSEEN
 
 LISTED = "n1 allocated\\nn2 down*\\nn3 mixed*\\nn4 idle\\nn4 idle\\nn5 failing"
 
 
 def test_of_a_scheduler_without_a_row_nothing_is_known() -> None:
-    flux = scheduler_of("flux")
-    assert (flux.lists_nodes, flux.is_alone, flux.known_states()) == (False, False, {})
-    assert flux.job({"SLURM_JOB_ID": "7"}) == ("", 0)
-    assert not flux.time_limit.search("*** JOB 7 CANCELLED DUE TO TIME LIMIT ***")
-    with refused("FC2401", "can submit a stress, found flux"):
-        flux.submit("s", Path("job.sh"), Path("log"), {})
+    sge = scheduler_of("sge")
+    assert (sge.lists_nodes, sge.is_alone, sge.known_states()) == (False, False, {})
+    assert sge.job({"SLURM_JOB_ID": "7"}) == ("", 0)
+    assert not sge.time_limit.search("*** JOB 7 CANCELLED DUE TO TIME LIMIT ***")
+    with refused("FC2401", "can submit a stress, found sge"):
+        sge.submit("s", Path("job.sh"), Path("log"), {})
     assert launcher_of("lrun").with_mpi == ()
 
 
@@ -69,3 +70,83 @@ def test_a_name_that_is_no_hosts_gives_no_line(name):
 def test_a_dead_port_is_of_a_node_whose_name_may_have_dots(tmp_path):
     (tmp_path / "port.n1.cluster.example").write_text("down mlx5_0:1\n")
     assert dead_ports(tmp_path) == {"n1.cluster.example": "mlx5_0:1"}
+
+
+# As their manuals have it: pbsnodes(8), bhosts(1), flux-resource(1).
+PBSNODES = """\
+n1
+     Mom = n1.cluster
+     ntype = PBS
+     state = free
+     pcpus = 4
+
+n2.cluster
+     Mom = n2.cluster
+     state = down,offline
+
+n3
+     state = job-exclusive
+"""
+BHOSTS = """\
+HOST_NAME          STATUS          JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV
+n1                 ok              -       4    0        0    0      0        0
+n2.cluster         unreach         -       4    0        0    0      0        0
+n3                 closed_Full     -       4    4        4    0      0        0
+"""
+FLUX = "free n1\ndown n2.cluster\nallocated n[3-4]\n"
+PRINTED = {"pbs": PBSNODES, "torque": PBSNODES, "lsf": BHOSTS, "flux": FLUX}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", UNSEEN)
+def test_states_of_schedulers_that_were_not_seen(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / UNSEEN[name].asks_states[0]
+    program.write_text(f"#!/bin/sh\ncat <<'TEXT'\n{PRINTED[name]}TEXT\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    found = scheduler_of(name)
+    assert {"n1", "n2.cluster", "n3"} <= found.known_states().keys()
+    assert found.silent_nodes(["n1", "n2.cluster", "n3"]) == ("n2.cluster",)
+    program.write_text("#!/bin/sh\nexit 1\n")
+    assert found.known_states() == {}
+    with refused("FC3607", f"run it where {found.name} is"):
+        found.node_states()
+
+
+ENDED = {
+    "pbs": ("=>> PBS: job killed: walltime 62 exceeded limit 60", {"PBS_JOBID": "7.head"}),
+    "torque": ("=>> PBS: job killed: walltime 62 exceeded limit 60", {"PBS_JOBID": "7.head"}),
+    "lsf": ("TERM_RUNLIMIT: job killed after reaching LSF run time limit.", {"LSB_JOBID": "7"}),
+    "flux": (
+        "flux-job: job.exception type=timeout severity=0 resource allocation expired",
+        {"FLUX_JOB_ID": "f7"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_what_they_say_of_a_job(name: str) -> None:
+    scheduler, (line, variables) = scheduler_of(name), ENDED[name]
+    assert scheduler.time_limit.search(line)
+    assert scheduler.own_line.match(line)
+    assert scheduler.job(variables) == (next(iter(variables.values())), 0)
+    assert not scheduler.lists_nodes
+
+
+LINES = {
+    "qsub": "pbsnodes -C 'fabricheck: slow' -o n1 n2",
+    "bsub": "badmin hclose -C 'fabricheck: slow' n1 n2",
+    "flux": "flux resource drain n[1-2] 'fabricheck: slow'",
+}
+
+
+@pytest.mark.parametrize("command", LINES)
+def test_lines_are_of_the_scheduler_that_is_here(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / command).touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    _, drain = to_copy(["n1", "n2"], "slow")
+    assert drain == f"as an administrator: {LINES[command]}"

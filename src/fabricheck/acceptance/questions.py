@@ -19,6 +19,7 @@ from fabricheck.acceptance.pairs import (
     typical,
 )
 from fabricheck.history.frame import KEY
+from fabricheck.history.sessions import BY_TIME
 from fabricheck.judge.levels import Level
 from fabricheck.trend.robust import Array
 
@@ -103,7 +104,8 @@ def _of_failures(values: pl.DataFrame) -> Iterator[Question]:
     """Runs of each case in which a value was critical, was not proved, or was not there.
 
     A case that fails early leaves no line. So a run of its partition without it counts as failed,
-    unless no run of that side has the case at all: then it may not have been asked for.
+    unless no run of that side has the case at all: then it may not have been asked for. Of another
+    suite's logs nobody knows what was asked for in a run that only its time tells.
     """
     by_result = (pl.col("level") == "") & (pl.col("result") == "fail")
     failed = pl.col("level").is_in(_FAILED) | pl.col("value").is_null() | by_result
@@ -116,8 +118,9 @@ def _of_failures(values: pl.DataFrame) -> Iterator[Question]:
         pl.col("critical").filter(pl.col("side") == "after").sum(),
     )
     place = ("system", "partition")
+    recorded = ~pl.col("session").str.contains(BY_TIME)
     runs = values.group_by(*place).agg(
-        pl.col("session").filter(pl.col("side") == side).n_unique().alias(f"runs_{side}")
+        pl.col("session").filter(pl.col("side") == side, recorded).n_unique().alias(f"runs_{side}")
         for side in SIDES
     )
     for row in counts.join(runs, on=place).sort(*CASE).iter_rows(named=True):
@@ -128,7 +131,7 @@ def _of_failures(values: pl.DataFrame) -> Iterator[Question]:
 
 def _failed_runs(row: dict[str, Any], side: str) -> tuple[int, int]:
     """Failed runs and all runs of a side."""
-    runs = row[f"runs_{side}"] if row[side] else 0
+    runs = max(row[f"runs_{side}"], row[side]) if row[side] else 0
     return runs - row[f"good_{side}"], runs
 
 

@@ -90,7 +90,7 @@ def provenance_of(history: History, values: pl.DataFrame, terms: Iterable[str]) 
 
 
 def _values(history: History, texts: Sequence[str], side: str, series: Selection) -> pl.DataFrame:
-    frames = [selected(history, text, series) for text in texts]
+    frames = [selected(history, text, series, named=True) for text in texts]
     found = pl.concat(frames).unique(maintain_order=True)
     # What was measured beside foreign work says nothing of the change.
     found = found.filter(pl.col("level") != Level.DISTURBED.value)

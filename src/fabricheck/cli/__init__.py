@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from fabricheck.cli.output import prepare, visible
-from fabricheck.errors import EXIT_BAD_INPUT, EXIT_FAULT, FabricheckError
+from fabricheck.errors import EXIT_BAD_INPUT, EXIT_FAULT, EXTRAS, FabricheckError, lacking
 
 _ADVICE: Final = {
     errno.EACCES: "get permission, or use a place of your own",
@@ -73,6 +73,8 @@ def _meaning(error: BaseException) -> tuple[str, int]:
     # So does pathlib wrap a loop of symbolic links.
     if type(error) is RuntimeError and isinstance(error.__context__, OSError):
         error = error.__context__
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in EXTRAS:
+        error = lacking(str(error.name))
     # Errors that users can act on carry it; those of the testbed, which need not be installed, too.
     if getattr(error, "exit_code", None) == EXIT_BAD_INPUT:
         code = getattr(error, "code", "")

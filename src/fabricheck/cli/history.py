@@ -23,6 +23,7 @@ from fabricheck.cli.options import (
 )
 from fabricheck.cli.output import picked, tell, write_json
 from fabricheck.errors import FabricheckError
+from fabricheck.history.export import openmetrics, perflog
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, sparkline
 from fabricheck.history.store import History, HistoryStatus
@@ -44,6 +45,8 @@ class Format(StrEnum):
 
     CSV = "csv"
     PARQUET = "parquet"
+    PERFLOG = "perflog"
+    OPENMETRICS = "openmetrics"
 
 
 @app.command()
@@ -100,10 +103,30 @@ def import_(
         typer.Argument(
             metavar="FILE|DIR...",
             help="Perflogs or directories of them, run reports (.json) and results databases of "
-            "ReFrame, of this suite and of others.",
+            "ReFrame, of this suite and of others; results.latest.json of Ramble, "
+            "results-summary.jsonl of SuperBench.",
         ),
     ],
     *,
+    formats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="The format of a site's perflogs without a header, as its ReFrame configuration "
+            "has it ('%(check_job_completion_time)s|...'); may be repeated. What ReFrame 3 and "
+            "excalibur-tests write is read without it.",
+        ),
+    ] = None,
+    mappings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mapping",
+            metavar="FILE|NAME",
+            help="Which series are which of ours (docs/how-to/history.md): a file, or "
+            "excalibur-tests, eessi or cscs; may be repeated.",
+        ),
+    ] = None,
     perflogs: Annotated[
         Path, typer.Option(metavar="DIR", help="The record.", show_default="perflogs/ of the suite")
     ] = DEFAULT_PERFLOGS,
@@ -112,7 +135,9 @@ def import_(
     """Make files of the record from what ReFrame has written, of this suite or another.
 
     Each source becomes a file of its own below "imported", written whole, so that one that has
-    grown may be imported again. What the record has already counts once.
+    grown may be imported again. What the record has already counts once. A mapping gives series
+    the names that this suite has for them, so that trend, references and acceptance apply; what was
+    imported is never judged, for nothing proves its transport.
 
     Exit code 0: imported. 1: imported, but for lines or cases that are damaged. 2: bad input.
 
@@ -123,11 +148,21 @@ def import_(
         fabricheck history import reports/results.db reports/run-17.json
 
         fabricheck history import old/perflogs --perflogs /srv/record
-    """
 
-    done = import_all(sources, perflogs)
-    lines = [f"{done.values} values of {done.cases} cases from {done.files} files"]
-    data = {**picked(done, "files cases values"), "problems": list(map(str, done.problems))}
+        fabricheck history import perflogs --mapping excalibur-tests --mapping our-names.yaml
+    """
+    done = import_all(sources, perflogs, formats or (), mappings or ())
+    lines = [
+        f"{done.values} values of {done.cases} cases from {done.files} files"
+        + (f", {done.unmeasured} variables without a value" if done.unmeasured else ""),
+        *(
+            [f"{done.renamed} of them in this suite's words, by {', '.join(mappings)}"]
+            if mappings
+            else []
+        ),
+    ]
+    figures = picked(done, "files cases values unmeasured renamed")
+    data = {**figures, "problems": list(map(str, done.problems))}
     tell(lines + _first(done.problems), data, machine=machine)
     raise typer.Exit(1 if done.problems else 0)
 
@@ -250,7 +285,7 @@ def export(
     form: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.CSV,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where to.", show_default="standard output, CSV only"),
+        typer.Option(metavar="FILE", help="Where to.", show_default="standard output, text only"),
     ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -259,7 +294,8 @@ def export(
 ) -> None:
     """Write all values with all their fields, for other tools.
 
-    With --json, list in JSON what was written; --output is then required.
+    A perflog is as ReFrame writes it, a line for each value; OpenMetrics is what promtool makes
+    blocks of. With --json, list in JSON what was written; --output is then required.
 
     Exit code 0: written. 2: bad input, or nothing to write.
 
@@ -268,6 +304,8 @@ def export(
         fabricheck history export benchmark=latency > latency.csv
 
         fabricheck history export --format parquet --output history.parquet
+
+        fabricheck history export --format perflog system=testbed > testbed.log
     """
     if output is None and (form is Format.PARQUET or machine):
         raise FabricheckError(
@@ -285,8 +323,15 @@ def export(
     try:
         if form is Format.PARQUET:
             values.write_parquet(output or "")
-        else:
+        elif form is Format.CSV:
             values.write_csv(output or sys.stdout.buffer)
+        else:
+            lines = perflog(values) if form is Format.PERFLOG else openmetrics(values)
+            text = "".join(f"{line}\n" for line in lines)
+            if output:
+                output.write_text(text, "utf-8")
+            else:
+                sys.stdout.write(text)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise FabricheckError(
             f"FC2514 cannot write {output or 'standard output'}: {error}"

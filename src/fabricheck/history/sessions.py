@@ -8,6 +8,9 @@ import polars as pl
 PAUSE: Final = timedelta(hours=3)
 """Values without session belong to one session if they lie no further apart than this."""
 
+BY_TIME: Final = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"
+"""Names that such sessions get: when they began."""
+
 
 def sessions_by_time(values: pl.DataFrame) -> pl.DataFrame:
     """The session of each moment at which a system measured something.

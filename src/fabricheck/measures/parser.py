@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 from fabricheck.errors import ParseError
 from fabricheck.inputs import read_file
@@ -15,6 +15,8 @@ from fabricheck.measures.metrics import point_label
 from fabricheck.measures.part import Part
 from fabricheck.measures.program_result import ProgramResult
 from fabricheck.measures.registry import find, part_of, parts
+from fabricheck.tables import TEXT as PLAIN
+from fabricheck.tables import rows
 
 
 class TextReader(Protocol):
@@ -56,6 +58,15 @@ CONFIRMER = Part("read", Confirmer, instead=("is_output", "RESULTS"))
 
 LACKING = "Missing"
 """Metadata: what an output lacks that has an end mark or a list of its tables."""
+
+_UNREAD: Final = {"name": PLAIN, "pattern": PLAIN}
+_CRASH: Final = re.compile(
+    r"^.*(?:[Ss]egmentation fault|Caught signal \d|[Kk]illed by signal|Bus error|exited on signal|"
+    r"MPI_A(?:BORT was|bort)|BAD TERMINATION|error while loading shared libraries|"
+    r"[Oo]ut of memory|oom[-_]kill|DUE TO TIME LIMIT|Transport retry count exceeded).*$",
+    re.MULTILINE,
+)
+"""A line that says how a program or a job ended, other than well."""
 
 _QUOTE = re.compile(r"^> ?", re.MULTILINE)
 
@@ -164,8 +175,11 @@ def parse_all(text: str, source: str, name: str = "") -> Sequence[Curve]:
             f"FC1105 {source}: expected the output of a benchmark, found nothing: the program did "
             "not start, or its output went elsewhere"
         )
-    curves = {name: make for reader in parts(RESULTS) for name, make in reader.RESULTS.items()}
-    if program_result.is_result(text):
+    own = part_of(name, TEXT) if name else None
+    readers = sorted(parts(TEXT), key=lambda reader: reader is not own)
+    reader = next((each for each in readers if each.is_output(text)), None)
+    curves = {name: make for each in parts(RESULTS) for name, make in each.RESULTS.items()}
+    if program_result.is_result(text) and not reader:
         result = program_result.read(text, source)
         if result.program not in curves:
             result.refuse(
@@ -173,14 +187,20 @@ def parse_all(text: str, source: str, name: str = "") -> Sequence[Curve]:
             )
         return [curves[result.program](result, name)]
     _refuse_tables(text, source, list(curves))
-    own = part_of(name, TEXT) if name else None
-    for reader in sorted(parts(TEXT), key=lambda reader: reader is not own):
-        if reader.is_output(text):
-            several = TABLES.of(cast("ModuleType", reader))
-            if several:
-                return several.curves(text, source, name)
-            return [reader.parse(text, source, name)]
-    raise untitled(text.split("\n"), source)
+    try:
+        if not reader:
+            raise untitled(text.split("\n"), source)
+        several = TABLES.of(cast("ModuleType", reader))
+        if several:
+            return several.curves(text, source, name)
+        return [reader.parse(text, source, name)]
+    except ParseError as error:
+        if not (crash := _CRASH.search(text)):
+            raise
+        raise ParseError(
+            f"FC3605 {source}: expected the table of a benchmark, found that the program ended "
+            f"with {crash[0].strip()[:120]!r}: see why it did; of what it printed: {error}"
+        ) from error
 
 
 def _refuse_tables(text: str, source: str, programs: Sequence[str]) -> None:
@@ -200,6 +220,12 @@ def _refuse_tables(text: str, source: str, programs: Sequence[str]) -> None:
 def untitled(lines: Sequence[str], source: str) -> ParseError:
     """The error of an output, of lines not all empty, that no program's title is in."""
     last = next(line.strip() for line in reversed(lines) if line.strip())
+    for row in rows(Path(__file__).with_name("unread.csv"), _UNREAD):
+        if any(re.search(row["pattern"], line) for line in lines):
+            return ParseError(
+                f"FC3606 {source}: expected the table of a benchmark, found what looks like the "
+                f"output of {row['name']}, which is not read"
+            )
     return ParseError(
         f"FC1107 {source}: expected the table of a benchmark, found no title line such as '# OSU "
         f"MPI Latency Test v7.4'; the output ends with {last[:120]!r}"

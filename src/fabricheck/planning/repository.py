@@ -59,4 +59,4 @@ def _requirement() -> str:
     hashes = told.get("archive_info", {}).get("hashes", {})
     digest = f"#sha256={hashes['sha256']}" if "sha256" in hashes else ""
     url = told.get("url", f"file:///PATH/OF/fabricheck-{fabricheck.version}-py3-none-any.whl")
-    return f"{_INDEX}fabricheck @ {url}{digest}\n"
+    return f"{_INDEX}fabricheck[all] @ {url}{digest}\n"

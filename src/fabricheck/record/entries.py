@@ -159,6 +159,7 @@ class CaseEntry(Setup):
         judging: seconds from the end of its script until it was recorded.
         prerequisites: of the check of nodes: rule, level, words and nodes of each.
         ports: of the check of the fabric: the state of the ports.
+        tags: ReFrame's, of another suite.
         samples: its values.
     """
 
@@ -195,6 +196,7 @@ class CaseEntry(Setup):
     judging: float | None = None
     prerequisites: tuple[Mapping[str, Any], ...] = ()
     ports: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
     samples: tuple[Sample, ...] = ()
 
 

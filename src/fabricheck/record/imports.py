@@ -1,4 +1,4 @@
-"""Other formats as files of the record: perflogs, run reports and results databases of ReFrame.
+"""Other formats as files of the record: what ReFrame, Ramble and SuperBench write.
 
 Each source becomes a file ``imported/imported-<name>-<hash>.jsonl`` of its own, written whole, so
 that importing it again after it has changed leaves nothing of before.
@@ -16,6 +16,8 @@ from typing import Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.record.entries import CaseEntry, Entry, to_line
+from fabricheck.record.mapping import Renaming, read_mappings
+from fabricheck.record.others import entries_of_json, entries_of_node_lines
 from fabricheck.record.perflog import cases_of
 from fabricheck.record.read import Problem, ProblemKind, read_bytes, shown, whole_lines
 from fabricheck.record.reframe_report import entries_of_report, in_words
@@ -37,37 +39,66 @@ class Imported:
         files: sources that were read.
         cases: cases that they hold.
         values: values of these cases.
+        unmeasured: variables of theirs without a value.
+        renamed: values that a mapping turned into those of this suite.
         problems: what is wrong with them.
     """
 
     files: int = 0
     cases: int = 0
     values: int = 0
+    unmeasured: int = 0
+    renamed: int = 0
     problems: list[Problem] = field(default_factory=list)
 
 
-def import_all(sources: Sequence[Path], perflogs: Path) -> Imported:
+def import_all(
+    sources: Sequence[Path],
+    perflogs: Path,
+    formats: Sequence[str] = (),
+    mappings: Sequence[str] = (),
+) -> Imported:
     """Make files of the record from sources.
 
     Args:
         sources: files, or directories with perflogs.
         perflogs: the record.
+        formats: of perflogs without a header, as ``perflog.cases_of`` takes them.
+        mappings: as ``mapping.read_mappings`` takes them.
 
     Raises:
         FabricheckError: if a source is missing, locked or none of these, or the record can't be
             written.
     """
-    done = Imported()
+    done, renaming = Imported(), read_mappings(mappings)
     for source in sources:
         for path in _files(source):
-            entries, problems = _entries(path)
+            entries, problems = _entries(path, formats)
+            done.problems += problems
+            if renaming:
+                entries = [_renamed(each, renaming, path, done) for each in entries]
             _write(perflogs, path.absolute(), entries)
             done.files += 1
-            done.problems += problems
             cases = [each for each in entries if isinstance(each, CaseEntry)]
             done.cases += len(cases)
-            done.values += sum(len(case.samples) for case in cases)
+            samples = [sample for case in cases for sample in case.samples]
+            measured = sum(each.value is not None for each in samples)
+            done.values += measured
+            done.unmeasured += len(samples) - measured
     return done
+
+
+def _renamed(entry: Entry, renaming: Renaming, path: Path, done: Imported) -> Entry:
+    """An entry in the words of this suite; as it is where the mapping makes nothing of it."""
+    if not isinstance(entry, CaseEntry):
+        return entry
+    try:
+        case, count = renaming.applied(entry)
+    except (FabricheckError, ValueError) as error:
+        done.problems.append(Problem(ProblemKind.DAMAGED, path, 0, str(error)))
+        return entry
+    done.renamed += count
+    return case
 
 
 def _files(source: Path) -> list[Path]:
@@ -82,7 +113,7 @@ def _files(source: Path) -> list[Path]:
     return found
 
 
-def _entries(path: Path) -> tuple[list[Entry], list[Problem]]:
+def _entries(path: Path, formats: Sequence[str]) -> tuple[list[Entry], list[Problem]]:
     if not path.exists():
         raise FabricheckError(
             f"FC0608 expected a perflog, run report or results database at {shown(path)}, found no "
@@ -94,14 +125,17 @@ def _entries(path: Path) -> tuple[list[Entry], list[Problem]]:
         return found, problems + more
     if path.suffix == ".json":
         try:
-            found, more = entries_of_report(data, path.resolve())
+            found, more = entries_of_json(data, path.resolve())
         except ValueError as error:
             raise FabricheckError(
                 f"FC0609 {shown(path)}: {error}: name an undamaged file"
             ) from error
         return found, problems + more
+    if path.suffix == ".jsonl":
+        found, more = entries_of_node_lines(data, path)
+        return found, problems + more
     lines, cut = whole_lines(data, path)
-    cases, more = cases_of(lines, path)
+    cases, more = cases_of(lines, path, formats)
     return list(cases), problems + more + cut
 
 

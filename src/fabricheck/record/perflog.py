@@ -5,8 +5,12 @@ attributes in place of their values. A line is a case, with five columns for eac
 variable, or, where the format names ``check_perf_var``, one variable. A field may hold several
 attributes and text around them, such as ``perf_var=perf_value``, the line of ReFrame 3 and of most
 sites.
+
+Lines without a header are read by the format itself, as it stands in a site's configuration of
+ReFrame.
 """
 
+import functools
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +29,7 @@ _TIMES: Final = ("job_completion_time_unix", "job_completion_time", "asctime")
 _TITLES: Final = ("name", "display_name", "info")
 _ATTRIBUTES: Final = (
     *(*_TIMES, *_TITLES),
-    *("system", "partition", "environ", "jobid", "result", "num_tasks", "job_nodelist"),
+    *("system", "partition", "environ", "jobid", "result", "num_tasks", "job_nodelist", "tags"),
     *("perf_var", "perf_value", "perf_unit", "perf_ref", "perf_lower_thres", "perf_upper_thres"),
 )
 _ATTRIBUTE: Final = re.compile(rf"\b(?:{'|'.join(_ATTRIBUTES)})\b")
@@ -33,11 +37,25 @@ _REFERENCE: Final = "ref=perf_ref (l=perf_lower_thres, u=perf_upper_thres)|perf_
 # In a header of ReFrame 4.2 only the first character is left of the text between two attributes.
 _SHORT_REFERENCE: Final = "perf_ref perf_lower_thres,perf_upper_thres)perf_unit"
 _NAMED: Final = re.compile(r"\|(jobid|num_tasks)(?=\|)")
-# ReFrame 3 writes no header.
-_WITHOUT_HEADER: Final = re.compile(
-    r"\d[^|]+\|reframe [^|]+\|[^|]+\|jobid=[^|]*(\|num_tasks=\d+)?\|[^|]+=[^|]+\|ref=[^|]*\|[^|]*"
+_SPECIFIER: Final = re.compile(r"%\((?:check_)?(\w+)\)[^a-z%]*s")
+_JOB: Final = (
+    "%(check_job_completion_time)s|reframe %(version)s|%(check_info)s|jobid=%(check_jobid)s|"
 )
-_ENVIRONMENT: Final = re.compile(r"(?:@\S+:\S+\+| on \S+:\S+ using )(\S+)$")
+_VALUE: Final = "%(check_perf_var)s=%(check_perf_value)s|"
+_BOUNDS: Final = (
+    "ref=%(check_perf_ref)s (l=%(check_perf_lower_thres)s, u=%(check_perf_upper_thres)s)|"
+)
+# ReFrame 3 writes no header: its own format, with the number of tasks, and that of excalibur-tests.
+_KNOWN: Final = (
+    f"{_JOB}{_VALUE}{_BOUNDS}%(check_perf_unit)s",
+    f"{_JOB}num_tasks=%(check_num_tasks)s|{_VALUE}{_BOUNDS}%(check_perf_unit)s",
+    f"{_JOB}{_VALUE}%(check_perf_unit)s|{_BOUNDS}%(check_tags)s",
+)
+_FIRST: Final = 20
+"""Lines at the top of a file without a header, of which one must be known."""
+_PLACE: Final = re.compile(
+    r"(?:@| on )(?P<system>[^\s:]+):(?P<partition>\S+?)(?:\+| using )(?P<environ>\S+)$"
+)
 _NOTHING: Final = ("null", "None", "")
 _SHOWN: Final = 80
 _UNTIL: Final = datetime(9999, 12, 30, tzinfo=UTC)
@@ -46,7 +64,9 @@ Fields = Mapping[str, str]
 Reader = Callable[[str], Iterable[CaseEntry]]
 
 
-def cases_of(lines: Sequence[bytes], path: Path) -> tuple[list[CaseEntry], list[Problem]]:
+def cases_of(
+    lines: Sequence[bytes], path: Path, formats: Sequence[str] = ()
+) -> tuple[list[CaseEntry], list[Problem]]:
     """The cases of a perflog's lines, and what is wrong with lines.
 
     Lines of one case, each with a value of its own, become one again.
@@ -54,14 +74,24 @@ def cases_of(lines: Sequence[bytes], path: Path) -> tuple[list[CaseEntry], list[
     Args:
         lines: all lines of the file.
         path: the file; ReFrame's layouts leave to it what the columns don't say.
+        formats: as ReFrame's configuration has them, for lines below no header.
+
+    Raises:
+        FabricheckError: for a format by which lines can't be read.
     """
     if not lines:
         return [], []
     header = lines[0].decode(errors="replace").rstrip("\r")
-    read, first = _reframes(header, path)
-    if read is None:
+    if read := _reframes(header, path):
+        first = 1
+    elif read := _headerless(lines, path, formats):
+        first = 0
+    else:
         shown = header if len(header) <= _SHOWN else f"{header[: _SHOWN - 3]}..."
-        detail = f"expected the header of a perflog in line 1, found {shown!r}: none of it is read"
+        detail = (
+            f"expected the header of a perflog in line 1, found {shown!r}: none of it is read; "
+            "give the format of the site's ReFrame configuration with --format"
+        )
         return [], [Problem(ProblemKind.UNREAD, path, 0, detail)]
     cases: dict[CaseEntry, list[Sample]] = {}
     problems = []
@@ -106,18 +136,11 @@ def _named(columns: Sequence[str], values: Sequence[str], delimiter: str) -> dic
     return dict(zip(columns, values, strict=True))
 
 
-def _reframes(first: str, path: Path) -> tuple[Reader | None, int]:
-    """The reader of ReFrame's lines, and how many lines are the header."""
+def _reframes(first: str, path: Path) -> Reader | None:
+    """The reader of lines below ReFrame's header."""
     header = first
     if _SHORT_REFERENCE in first:
         header = _NAMED.sub(r"|\1=\1", first.replace(_SHORT_REFERENCE, _REFERENCE))
-    match = _WITHOUT_HEADER.fullmatch(first)
-    if match:
-        tasks = "num_tasks=num_tasks|" if match[1] else ""
-        header = (
-            "job_completion_time|reframe version|info|jobid=jobid|"
-            f"{tasks}perf_var=perf_value|{_REFERENCE}"
-        )
     delimiter = "|" if "|" in header else ","
     names = header.split(delimiter)
     # A test without variables leaves a field without name, and a format may say a thing twice.
@@ -128,7 +151,7 @@ def _reframes(first: str, path: Path) -> tuple[Reader | None, int]:
     composed = {name: pattern for name in columns if (pattern := _pattern(name))}
     fields = {*columns, *(each for pattern in composed.values() for each in pattern.groupindex)}
     if fields.isdisjoint(_TIMES):
-        return None, 0
+        return None
     variables = _variables(columns, fields)
 
     def read(line: str) -> Iterator[CaseEntry]:
@@ -141,7 +164,57 @@ def _reframes(first: str, path: Path) -> tuple[Reader | None, int]:
         if variables:
             yield _foreign_case(values, variables, path)
 
-    return read, 0 if match else 1
+    return read
+
+
+def _headerless(lines: Sequence[bytes], path: Path, formats: Sequence[str]) -> Reader | None:
+    """The reader of lines of these formats; of what ReFrame 3 wrote, if none is given."""
+    patterns = [_line_pattern(each) for each in formats or _KNOWN]
+    heads = [line.decode(errors="replace").rstrip("\r") for line in lines[:_FIRST]]
+    if not formats and not any(each.fullmatch(head) for each in patterns for head in heads):
+        return None
+
+    def read(line: str) -> Iterator[CaseEntry]:
+        found = next(filter(None, (each.fullmatch(line.rstrip("\r")) for each in patterns)), None)
+        if not found:
+            known = max((_known_part(each, line) for each in formats or _KNOWN), key=len)
+            raise ValueError(
+                f"expected a line of the format, found {line!r:.160}, which fits until {known!r}"
+            )
+        yield _foreign_case(found.groupdict(), ("perf",), path)
+
+    return read
+
+
+def _known_part(given: str, line: str) -> str:
+    """As much of a format as a line begins with."""
+    ends = [*(match.start() for match in _SPECIFIER.finditer(given)), len(given)]
+    fits = (given[:end] for end in reversed(ends) if re.match(_fields(given[:end]), line))
+    return next(fits, "")
+
+
+@functools.cache
+def _line_pattern(given: str) -> re.Pattern[str]:
+    """The lines of a format of ReFrame's."""
+    named = [match[1] for match in _SPECIFIER.finditer(given)]
+    needed = {"perf_var", "perf_value"}.issubset(named) and not set(_TIMES).isdisjoint(named)
+    if not needed or len(set(named)) < len(named):
+        raise FabricheckError(
+            "FC3601 expected a format of ReFrame's perflog with a time, %(check_perf_var)s and "
+            f"%(check_perf_value)s, each once, found {given!r}: copy 'format' of handlers_perflog "
+            "from the site's configuration; with %(check_perfvalues)s the file's header is needed, "
+            "which is read without --format"
+        )
+    return re.compile(_fields(given))
+
+
+def _fields(given: str) -> str:
+    value = "[^|]*?" if "|" in given else "[^,]*?"
+    pattern, end = "", 0
+    for match in _SPECIFIER.finditer(given):
+        pattern += rf"{re.escape(given[end : match.start()])}\s*(?P<{match[1]}>{value})\s*"
+        end = match.end()
+    return pattern + re.escape(given[end:])
 
 
 def _pattern(column: str) -> re.Pattern[str] | None:
@@ -173,7 +246,9 @@ def _foreign_case(line: Fields, variables: Sequence[str], path: Path) -> CaseEnt
     """What a line says, as ReFrame's run report would say it."""
     given = {name: "" if each in _NOTHING else each for name, each in line.items()}
     info = given.get("info", "")
-    environ = _ENVIRONMENT.search(info)
+    # <prefix>/<system>/<partition>/<check>.log, by default.
+    place = {"system": path.parent.parent.name, "partition": path.parent.name, "environ": "unknown"}
+    place |= found.groupdict() if (found := _PLACE.search(info)) else {}
     ended = next(given[name] for name in _TIMES if name in given)
     time = _seconds(ended) if "job_completion_time_unix" in given else _moment(ended)
     values: dict[str, list[Any]] = {}
@@ -189,14 +264,12 @@ def _foreign_case(line: Fields, variables: Sequence[str], path: Path) -> CaseEnt
             values[name] = [value, reference, lower, upper, unit, given.get("result", "")]
     entry = {
         "name": next((given[each] for each in _TITLES if each in given), path.name.split(".")[0]),
-        # <prefix>/<system>/<partition>/<check>.log, by default.
-        "system": given.get("system", path.parent.parent.name),
-        "partition": given.get("partition", path.parent.name),
-        "environ": given.get("environ", environ[1] if environ else "") or "unknown",
+        **{name: given.get(name) or each for name, each in place.items()},
         "jobid": given.get("jobid"),
         "result": given.get("result"),
         "num_tasks": _count(given.get("num_tasks", "").lstrip("-"), "num_tasks"),
         "job_nodelist": [each for each in given.get("job_nodelist", "").split(",") if each],
+        "tags": [each for each in re.split(r"[,\s]+", given.get("tags", "")) if each],
         "perfvalues": values,
     }
     return case_of(entry, "", time)

@@ -14,6 +14,7 @@ from fabricheck.record.entries import CaseEntry, Entry, Nodes, Session, from_lin
 
 EXAMPLES: Final = "example"
 _RECORD: Final = re.compile(r"(\d{4}-\d\d|imported-[^/]+)\.jsonl(\.gz)?")
+_DAY: Final = re.compile(r"imported-(\d{4}-\d\d-\d\d)", re.ASCII)
 _GZIP: Final = 31
 
 
@@ -193,18 +194,26 @@ def read_session(
 
     Args:
         perflogs: the record.
-        session: its identity.
+        session: its identity; ``imported-2020-09-11`` for what was imported of a day (UTC) without
+            a name of its session, which then has an end as well.
         keep: what of a case is kept; of thousands, all values take much memory.
 
     Raises:
         FabricheckError: if it holds nothing of it, or can't be read.
     """
     problems: list[Problem] = []
+    day = _DAY.fullmatch(session)
     found = [
         keep(entry) if isinstance(entry, CaseEntry) else entry
-        for path in _files_of(perflogs, session)
-        for entry in _of_session(path, session, problems)
+        for path in _files_of(perflogs, "" if day else session)
+        for entry in _of_session(path, "" if day else session, problems)
+        if not day or entry.time.startswith(day[1])
     ]
+    if day and found:
+        last = max(found, key=lambda entry: entry.time)
+        found.append(
+            Session(time=last.time, session=session, system=last.system, announced=len(found))
+        )
     if not found:
         raise FabricheckError(
             f"FC0617 expected session {session!r} in the record {shown(perflogs)}, found nothing "
@@ -220,9 +229,14 @@ def read_session(
 
 
 def _files_of(perflogs: Path, session: str) -> list[Path]:
-    """The files that hold a session, and those of the same months, whose damage may be its."""
-    name = f'"{session}"'.encode()
+    """The files that hold a session, and those of the same months, whose damage may be its.
+
+    What has no session was imported.
+    """
     files = record_files(perflogs)
+    if not session:
+        return [path for path in files if path.name.startswith("imported-")]
+    name = f'"{session}"'.encode()
     months = {path.name for path in files if any(name in line for line in _lines(path, []))}
     return [path for path in files if path.name in months]
 
@@ -232,7 +246,7 @@ def _of_session(path: Path, session: str, problems: list[Problem]) -> Iterator[E
 
     A line of another session that is as it was written is not decoded.
     """
-    name = f'"{session}"'.encode()
+    name = f'"{session}"'.encode() if session else b""
     for number, line in enumerate(_lines(path, problems), start=1):
         if name in line or not is_sound(line):
             for _, entry in decoded([line], path, problems, number):

@@ -88,6 +88,8 @@ def case_of(given: Mapping[str, Any], session: str, time: str, attempt: int = 1)
         nodes=tuple(node for node in nodes if node != "None"),
         job=_text(given, "jobid"),
         output=_text(given, "outputdir") or _text(given, "stagedir"),
+        # ReFrame's is a set: a line and the next have it in another order.
+        tags=tuple(sorted(_texts(given, "tags"))),
         samples=samples_of(given.get("perfvalues") or {}, result),
     )
 

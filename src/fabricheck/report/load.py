@@ -164,6 +164,8 @@ def sane(sample: Sample) -> Sample:
 
 def _omissions(case: record.CaseEntry) -> Iterator[str]:
     """What a case that says it was measured does not have."""
+    if not case.result and case.samples:
+        yield "another suite's log, which has no results: it was not judged"
     if case.result not in _MEASURED:
         return
     if not case.level and case.result == "pass":

@@ -13,11 +13,12 @@ from fabricheck.nodes.names import fold
 from fabricheck.schedulers.local import Local
 from fabricheck.schedulers.protocol import Launcher, Scheduler
 from fabricheck.schedulers.slurm import ROWS, SLURM, SRUN
+from fabricheck.schedulers.unseen import ROWS as UNSEEN
 
 LOCAL: Final = Local()
 HOSTS: Final = Path(__file__).with_name("hosts.sh")
 """Prints the host of each rank, for launchers that take ranks from a list."""
-SCHEDULERS: Final[dict[str, Scheduler]] = {LOCAL.name: LOCAL, **ROWS}
+SCHEDULERS: Final[dict[str, Scheduler]] = {LOCAL.name: LOCAL, **ROWS, **UNSEEN}
 LAUNCHERS: Final = {SRUN.name: SRUN}
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _LONGEST: Final = 60
@@ -52,5 +53,9 @@ def to_copy(names: Iterable[str], why: str) -> list[str]:
     if odd:
         return [f"no line to copy: expected names of hosts, found {odd[0]!a}"]
     reason = re.sub(r"[^\w .:,()/-]", "", why, flags=re.ASCII)[:_LONGEST]
-    words = {"nodes": fold(names), "reason": f"fabricheck: {reason}"}
+    words = {
+        "nodes": fold(names),
+        "each": " ".join(names),
+        "reason": f"fabricheck: {reason}",
+    }
     return [line.format(**words) for line in here().keep_off]

@@ -8,7 +8,11 @@
 #   job_node                                  this node as the scheduler calls it, likewise
 #   job_rank, job_local_rank, job_ranks       empty where nothing says them
 
-job=${SLURM_JOB_ID:-${PBS_JOBID:-${LSB_JOBID:-0}}}
+job=${SLURM_JOB_ID:-${PBS_JOBID:-${LSB_JOBID:-}}}
+# Flux writes letters and digits; of their checksum the ports of a pair are made.
+if [ -z "$job" ] && [ -n "${FLUX_JOB_ID:-}" ]; then
+    job=$(printf %s "$FLUX_JOB_ID" | cksum)
+fi
 # Of a number such as 17.server or 17[3], which PBS gives, the first digits.
 job=${job%%[!0-9]*}
 job=${job:-0}
@@ -16,10 +20,11 @@ job_step=${SLURM_STEP_ID:-0}
 job_restarts=${SLURM_RESTART_COUNT:-0}
 job_nodes=${SLURM_JOB_NODELIST:-}
 job_node=${SLURMD_NODENAME:-}
-# A launcher's come first: below mpirun, the scheduler's are the same in all ranks.
-job_rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-}}}}
-job_local_rank=${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${SLURM_LOCALID:-}}}
-job_ranks=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE:-${SLURM_NTASKS:-}}}
+# A launcher's come first: below mpirun, the scheduler's are the same in all ranks. Beside Open MPI's,
+# PMIx', Hydra's and Slurm's those of flux run, jsrun (JSM) and PALS.
+job_rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${FLUX_TASK_RANK:-${JSM_NAMESPACE_RANK:-${PALS_RANKID:-${SLURM_PROCID:-}}}}}}}
+job_local_rank=${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${FLUX_TASK_LOCAL_ID:-${JSM_NAMESPACE_LOCAL_RANK:-${PALS_LOCAL_RANKID:-${SLURM_LOCALID:-}}}}}}
+job_ranks=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE:-${FLUX_JOB_SIZE:-${JSM_NAMESPACE_SIZE:-${SLURM_NTASKS:-}}}}}
 
 # The hosts of the job in the scheduler's order, one a line; this host without a scheduler.
 job_hosts() {
@@ -27,6 +32,9 @@ job_hosts() {
         scontrol show hostnames "$job_nodes"
     elif [ -n "${PBS_NODEFILE:-${LSB_DJOB_HOSTFILE:-}}" ]; then
         awk '!seen[$0]++' "${PBS_NODEFILE:-$LSB_DJOB_HOSTFILE}"
+    elif [ -n "${FLUX_JOB_ID:-}" ]; then
+        flux hostlist --expand --delimiter='
+' local
     else
         hostname
     fi

@@ -2,11 +2,14 @@
 
 Its head tells the sizes, and its end whether values were wrong. Only since 2.14 or so it prints
 which test ran; before, the name must be given. The ratio of both bandwidths is the collective's.
+With ``-J`` the program writes the same as JSON, which is read as the text that it would print.
 """
 
+import json
 import math
 import re
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from fabricheck.errors import ParseError
 from fabricheck.measures.curve import Curve, Point
@@ -33,6 +36,8 @@ _OF = {benchmark_name(each, "auto"): each for each in OPERATIONS}
 
 def is_output(text: str) -> bool:
     """Whether a text is meant to be what a program of nccl-tests printed."""
+    if text.startswith("{"):
+        return '"nccl_version"' in text and '"minimum_bytes"' in text
     return bool(_HEAD.search(text)) or ("out-of-place" in text and "algbw" in text)
 
 
@@ -48,6 +53,8 @@ def curves(text: str, source: str, name: str = "") -> list[Curve]:
         ParseError: if the head is missing, rows are missing, damaged, contradict themselves or are
             of another collective than ``name``, or data were wrong.
     """
+    if text.startswith("{"):
+        text = _printed(text, source)
     least, most, step, kind, checks = only(_HEAD, text, source, _EXAMPLE).groups()
     started, end, devices = _STARTING.search(text), _END.search(text), _DEVICE.findall(text)
     titles = {each.lower(): benchmark for benchmark, each in OPERATIONS.items()}
@@ -80,6 +87,44 @@ def curves(text: str, source: str, name: str = "") -> list[Curve]:
         Curve(name, "nccl-tests", "", None, {**about, "Buffers": key}, tuple(points), (), bool(end))
         for key, points in table.points.items()
     ]
+
+
+def _printed(text: str, source: str) -> str:
+    """What a program prints whose JSON this is, as far as it is read.
+
+    Raises:
+        ParseError: if it is none.
+    """
+    try:
+        return "\n".join([*_lines(json.loads(text)), ""])
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        raise ParseError(
+            f"FC3604 {source}: expected the JSON of nccl-tests, whole, found {error!r}: it was cut "
+            "or edited"
+        ) from error
+
+
+def _lines(given: Mapping[str, Any]) -> Iterator[str]:
+    config = given["config"]
+    kind = "factor" if "step_factor" in config else "bytes"
+    yield f"# Collective test starting: {given['args'][0].rpartition('/')[2]}"
+    yield (
+        f"# nThread {config['nthreads']} nGpus {config['ngpus']} minBytes {config['minimum_bytes']}"
+        f" maxBytes {config['maximum_bytes']} step: {config[f'step_{kind}']}({kind}) "
+        f"validation: {config['validation']}"
+    )
+    for each in config["devices"]:
+        place = f"{each['hostname']} device {each['device']} [{each['device_hex']}]"
+        yield f"#  Rank {each['rank']} on {place}"
+    for row in given["results"]:
+        words = [row[name] for name in ("size", "count", "type", "redop", "root")]
+        for buffers in ("out_of_place", "in_place"):
+            found = row[buffers]
+            wrong = _CHECKED if found["nwrong"] is None else found["nwrong"]
+            words += [found["time"], found["alg_bw"], found["bus_bw"], wrong]
+        yield " ".join(str(word).strip() for word in words)
+    if bounds := given.get("out_of_bounds"):
+        yield f"# Out of bounds values : {bounds['count']} {'FAILED' if bounds['count'] else 'OK'}"
 
 
 class _Table(Rows):

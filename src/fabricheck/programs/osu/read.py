@@ -18,7 +18,7 @@ from fabricheck.measures.program_result import ProgramResult
 from fabricheck.measures.registry import REGISTRY, next_size
 from fabricheck.programs.cuda_mpi.entries import benchmark_name
 from fabricheck.programs.osu.entries import BENCHMARKS
-from fabricheck.programs.osu.table import OsuTable
+from fabricheck.programs.osu.table import OsuTable, is_column_line, read_columns
 
 _TITLE = re.compile(r"^#\s+OSU\s+(?P<printed>MPI.*?)\s+v(?P<version>\d[\w.+-]*)$")
 _TITLE_START = re.compile(r"^#\s+OSU\b")
@@ -115,7 +115,8 @@ def _refuse_rows_before(lines: Sequence[str], source: str) -> None:
 def _read_body(lines: Sequence[str], title_number: int, table: OsuTable) -> dict[str, str]:
     metadata: dict[str, str] = {}
     for number, line in enumerate(lines[title_number:], start=title_number + 1):
-        if line.startswith("#"):
+        # Of its barriers OSU 5 names the columns without "#".
+        if line.startswith("#") or (is_column_line(line) and not read_columns(line)[1]):
             if not table.read_comment(number, line) and not table.columns:
                 metadata.update(_read_metadata(line))
         else:

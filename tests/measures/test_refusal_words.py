@@ -1,0 +1,57 @@
+"""What is no table of ours is refused by its name: other programs' outputs, and crashes."""
+
+import pytest
+from tests.refusals import refused
+
+from fabricheck.errors import ParseError
+from fabricheck.measures.parser import parse
+
+UNREAD = {
+    "mpiGraph": "START mpiGraph v1.6\n",
+    "iperf3": "[ ID] Interval           Transfer     Bitrate\n",
+    "nxnlatbw": "8,0,2.04,3038.883001 \n",
+    "fabtests of libfabric": "bytes   #sent   #ack     total       time     MB/sec\n",
+    "HPL": "HPLinpack 2.3  --  High-Performance Linpack benchmark\n",
+}
+
+
+@pytest.mark.parametrize("program", UNREAD)
+def test_the_output_of_another_program_is_named(program: str) -> None:
+    with refused("FC3606", f"the output of {program}, which is not read"):
+        parse(UNREAD[program], "out")
+
+
+TITLE = "# OSU MPI-CUDA Non-blocking Allreduce Latency Test v7.5\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        TITLE,
+        "# OSU MPI Latency Test v7.4\n# Size          Latency (us)\n",
+    ],
+)
+def test_a_crash_is_the_news(text: str) -> None:
+    line = "srun: error: nid1: task 0: Segmentation fault (core dumped)"
+    with refused("FC3605", "the program ended with 'srun: error: nid1: task 0: Segmentation fault"):
+        parse(f"{text}{line}\n", "out")
+
+
+BARRIER = """# OSU MPI Non-blocking Barrier Latency Test v5.7.1
+# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait
+
+  Overall(us)  Compute(us)  Coll. Init(us)  MPI_Test(us)  MPI_Wait(us)  Pure Comm.(us)  Overlap(%)
+        89.72        68.02            5.67          0.00         15.91           63.15       65.64
+"""
+
+
+def test_osu_5_names_the_columns_of_barriers_without_a_mark() -> None:
+    (point,) = parse(BARRIER, "out").points
+    assert (point.size, sorted(point.values.values())) == (None, [63.15, 65.64, 89.72])
+
+
+def test_columns_are_named_once() -> None:
+    lines = BARRIER.splitlines(keepends=True)
+    with pytest.raises(ParseError, match="found a second"):
+        parse("".join([*lines[:4], lines[3], lines[4]]), "out")
