@@ -8,7 +8,8 @@ example:
 """
 
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,28 @@ from generated import write_or_check
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "commands.md"
 
 
-def section(command: Any, context: Any) -> Iterator[str]:
+Row = tuple[str, str]
+"""An option as it is typed, and its meaning."""
+
+
+def section(command: Any, context: Any, common: Collection[Row]) -> Iterator[str]:
     """A command, and those below it."""
     yield from (f"## {context.command_path}", "", *words(command.help or ""))
     if not hasattr(command, "list_commands"):
-        yield from ("", *table(command, context))
+        yield from table(rows(command, context), common)
         return
     for name in command.list_commands(context):
         yield ""
-        yield from section(*below(command, context, name))
+        yield from section(*below(command, context, name), common)
+
+
+def every_row(command: Any, context: Any) -> Iterator[Row]:
+    """The options of a command, and of those below it."""
+    if not hasattr(command, "list_commands"):
+        yield from rows(command, context)
+        return
+    for name in command.list_commands(context):
+        yield from every_row(*below(command, context, name))
 
 
 def below(group: Any, context: Any, name: str) -> tuple[Any, Any]:
@@ -38,9 +52,10 @@ def below(group: Any, context: Any, name: str) -> tuple[Any, Any]:
 
 
 def words(text: str) -> Iterator[str]:
-    """The text of a command's help, with its examples as one block."""
+    """What a command does and its exit codes, with its examples as one block."""
     about, _, examples = text.replace("\b\n", "").partition("Examples:")
-    yield about.strip()
+    first, *more = about.strip().split("\n\n")
+    yield "\n\n".join([first, *(each for each in more if each.startswith("Exit code"))])
     if examples:
         yield from ("", "```sh", *filter(None, map(outdented, examples.splitlines())), "```")
 
@@ -50,9 +65,19 @@ def outdented(line: str) -> str:
     return line.removeprefix("    ").rstrip()
 
 
-def table(command: Any, context: Any) -> Iterator[str]:
-    """Arguments and options, each with its default."""
-    yield from ("| option | meaning |", "|---|---|")
+def table(given: Sequence[Row], common: Collection[Row]) -> Iterator[str]:
+    """Arguments and options; those that several commands have alike by name alone."""
+    own = [f"| `{name}` | {text} |" for name, text in given if (name, text) not in common]
+    alike = [f"`{name.split()[0]}`" for name, text in given if (name, text) in common]
+    if own:
+        yield from ("", "| option | meaning |", "|---|---|", *own)
+    if alike:
+        yield from ("", f"{'Also' if own else 'Options:'} {', '.join(alike)}.")
+
+
+def rows(command: Any, context: Any) -> list[Row]:
+    """Name and meaning of each argument and option."""
+    found = []
     for parameter in command.get_params(context):
         if parameter.param_type_name == "option":
             if parameter.hidden or "--help" in parameter.opts:
@@ -62,7 +87,8 @@ def table(command: Any, context: Any) -> Iterator[str]:
         else:
             name, metavar = value_of(parameter), ""
             text = getattr(parameter, "help", None) or ""
-        yield f"| `{cell(name + metavar)}` | {cell(text)}{default(parameter)} |"
+        found.append((cell(name + metavar), cell(text) + default(parameter)))
+    return found
 
 
 def value_of(parameter: Any) -> str:
@@ -88,10 +114,16 @@ def main() -> int:
     """Write or check."""
     app: Any = typer.main.get_command(build([]))
     context = app.make_context("fabricheck", ["run"])
+    counted = Counter(every_row(app, context))
+    meanings = Counter(name for name, _ in counted)
+    common = [row for row, count in counted.items() if count > 1 == meanings[row[0]]]
     sections = [
-        "\n".join(section(*below(app, context, name))) for name in app.list_commands(context)
+        "\n".join(section(*below(app, context, name), common))
+        for name in app.list_commands(context)
     ]
-    return write_or_check(__doc__, DOCUMENT, "ci/document-commands.py", ["\n\n".join(sections)])
+    options = ["| option | meaning |", "|---|---|", *(f"| `{n}` | {text} |" for n, text in common)]
+    tables = ["\n".join(options), "\n\n".join(sections)]
+    return write_or_check(__doc__, DOCUMENT, "ci/document-commands.py", tables)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from fabricheck.fabric.counters import BANDS, KERNEL_DRIVERS, TABLE, Band, Count
 from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "fabric-health.md"
-TITLES = {
-    "any": "Every port",
+DRIVERS = {
+    "any": "every port",
     "mlx5": "mlx5 (NVIDIA ConnectX, BlueField)",
     "bnxt_re": "bnxt_re (Broadcom NetXtreme-E)",
     "irdma": "irdma (Intel E810, X722)",
@@ -43,36 +43,42 @@ def amount(band: Band, limit: float | None) -> str:
     return f"{limit:g}" if band.measure is Measure.RISE else f"{limit * 100:g} %"
 
 
-def counters() -> Iterator[str]:
-    """The table of counters, those that are told and judged alike in one line."""
-    for driver, title in TITLES.items():
+def drivers() -> Iterator[str]:
+    """The table of drivers, with the sources of their counters."""
+    yield "| driver | kernel | counters are documented in |"
+    yield "|---|---|---|"
+    for driver, title in DRIVERS.items():
         kernel = ", ".join(f"`{name}`" for name, own in KERNEL_DRIVERS.items() if own == driver)
-        yield from ("", f"### {title}", "")
-        if kernel:
-            yield from (f"Adapters that are bound to {kernel}.", "")
-        yield "| counters | in | meaning | band | what it shows | source |"
-        yield "|---|---|---|---|---|---|"
-        yield from lines(row for row in TABLE if row.driver == driver)
+        parts = (part for row in TABLE if row.driver == driver for part in row.source.split("; "))
+        yield f"| {title} | {kernel or 'any'} | {'; '.join(dict.fromkeys(parts))} |"
 
 
-def lines(rows: Iterable[Counter]) -> Iterator[str]:
-    """One line for all rows that differ in nothing but their name."""
-    alike: dict[tuple[str, ...], list[str]] = {}
+def counters() -> Iterator[str]:
+    """The table of counters: a line for all that are judged alike and show the same."""
+    yield "| what it shows | meaning | band | counters |"
+    yield "|---|---|---|---|"
+    alike: dict[tuple[str, ...], list[Counter]] = {}
+    for row in TABLE:
+        bands = "<br>".join(f"`{rule.band}`" for rule in row.rules) or "none"
+        alike.setdefault((row.advice.replace("{hosts}", "the nodes"), row.meaning, bands), []).append(row)
+    for cells, rows in alike.items():
+        yield f"| {' | '.join(cells)} | {'<br>'.join(names(rows))} |"
+
+
+def names(rows: Iterable[Counter]) -> Iterator[str]:
+    """The names of counters, by driver, place, and what they are a share of."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
-        judged = "<br>".join(
-            f"`{rule.band}`" + (f" of {', '.join(rule.of)}" if rule.of else "")
-            for rule in row.rules
-        )
-        advice = row.advice.replace("{hosts}", "the nodes")
-        key = (row.place, row.meaning, judged or "none", advice, row.source)
-        alike.setdefault(key, []).append(f"`{row.name}`")
-    for (place, *others), names in alike.items():
-        yield f"| {', '.join(names)} | {place} | {' | '.join(others)} |"
+        of = "".join(f" of {', '.join(rule.of)}" for rule in row.rules if rule.of)
+        alike.setdefault((row.driver, row.place, of), []).append(f"`{row.name}`")
+    for (driver, place, of), own in alike.items():
+        where = "" if place in ("counters", "hw_counters") else f", {place}"
+        yield f"*{driver}{where}{of}:* {', '.join(own)}"
 
 
 def main() -> int:
     """Write or check."""
-    tables = ["\n".join(bands()), "\n".join(counters())]
+    tables = ["\n".join(table()) for table in (bands, drivers, counters)]
     return write_or_check(__doc__, DOCUMENT, "ci/document-counters.py", tables)
 
 

@@ -8,7 +8,8 @@ example:
 """
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fabricheck.monitor.catalog import CATALOG, Family, Source
@@ -17,13 +18,27 @@ from generated import write_or_check
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "metrics.md"
 
 
-def families(rows: Iterable[Family]) -> Iterator[str]:
-    """A line for each family."""
-    yield "| name | type | unit | labels | meaning |"
-    yield "|---|---|---|---|---|"
+def families(rows: Sequence[Family]) -> Iterator[str]:
+    """A line for each family; labels that most have are named before the table."""
+    common = shared(rows)
+    if common:
+        yield f"Labels of all, unless noted: {', '.join(f'`{label}`' for label in common)}."
+        yield ""
+    yield "| name | type | labels | meaning |"
+    yield "|---|---|---|---|"
     for row in rows:
-        labels = ", ".join(f"`{label}`" for label in row.labels) or "-"
-        yield f"| `{row.name}` | {row.kind} | {row.unit or '1'} | {labels} | {row.meaning} |"
+        own = [f"`{label}`" for label in row.labels if label not in common]
+        if len(own) + len(common) > len(row.labels):
+            cell = ", ".join(["only", *(f"`{label}`" for label in row.labels)]) if row.labels else "none"
+        else:
+            cell = ", ".join([*(["and"] if common and own else []), *own])
+        yield f"| `{row.name}` | {row.kind} | {cell.replace('only, ', 'only ').replace('and, ', 'and ')} | {row.meaning} |"
+
+
+def shared(rows: Sequence[Family]) -> tuple[str, ...]:
+    """The labels that two thirds of the families have, where they are several."""
+    counted = Counter(label for row in rows for label in row.labels)
+    return tuple(label for label, count in counted.items() if 3 * count > 2 * len(rows))
 
 
 def older() -> Iterator[str]:

@@ -19,10 +19,10 @@ from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "transports.md"
 MUST_MOVE = {
-    Counter.RDMA: "packets of the RDMA ports",
-    Counter.NETDEV: "bytes of the interfaces",
-    Counter.NONE: "nothing, no interface may",
-    Counter.ANY: "those of the lanes that UCX chose",
+    Counter.RDMA: "RDMA packets",
+    Counter.NETDEV: "interface bytes",
+    Counter.NONE: "nothing",
+    Counter.ANY: "what the lanes say",
 }
 EXAMPLE = {
     "ucx_net_devices": {"rdma": "mlx5_0:1", "tcp": "ens1", "ipoib": "ib0"},
@@ -42,17 +42,16 @@ READERS = {
 
 def transports() -> Iterator[str]:
     """What each transport is."""
-    yield "| transport | carries data by | nodes | feature | data lanes of UCX | must move | MPI |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| transport | carries data by | nodes | data lanes | must move | MPI |"
+    yield "|---|---|---|---|---|---|"
     for each in TRANSPORTS.values():
         cells = (
             f"`{each.name}`",
-            each.meaning,
-            "one" if each.scope is Scope.INTRA_NODE else "two and more",
-            f"`{each.feature}`",
+            each.meaning + (f" (feature `{each.feature}`)" if each.feature != each.name else ""),
+            "one" if each.scope is Scope.INTRA_NODE else "two+",
             lanes(each),
             MUST_MOVE[each.counter],
-            ", ".join(families(each.name)) or "none, only programs of their own",
+            ", ".join(families(each.name)) or "programs of their own",
         )
         yield f"| {' | '.join(cells)} |"
 
@@ -69,14 +68,20 @@ def code(words: Iterable[str]) -> str:
 
 def variables() -> Iterator[str]:
     """What makes each MPI use each transport: what all have in common, then what differs."""
-    yield "| MPI | says what it chose in | always | transports, with what each adds |"
+    yield "| MPI | reports its choice in | always | transports, with what each adds |"
     yield "|---|---|---|---|"
+    first: dict[object, tuple[str, Mapping[str, Choice]]] = {}
+    shown_of: dict[object, list[str]] = {}
     for family, choices in ((name, mpi.choices) for name, mpi in MPIS.items()):
         for statement in dict.fromkeys(each.statement for each in choices.values()):
             alike = {name: c for name, c in choices.items() if c.statement is statement}
             common = shared(alike.values())
-            added = "<br>".join(own(name, chosen, common) for name, chosen in alike.items())
-            yield f"| {family} | {statement} | {assignments(common)} | {added} |"
+            added = [own(name, chosen, common) for name, chosen in alike.items()]
+            other, known = first.setdefault(statement, (family, alike))
+            if other != family and known.keys() == alike.keys():
+                added = [f"as {other}", *(each for each in added if each not in shown_of[statement])]
+            shown_of.setdefault(statement, added)
+            yield f"| {family} | {statement} | {assignments(common)} | {'<br>'.join(added)} |"
 
 
 def own(name: str, chosen: Choice, common: Mapping[str, str]) -> str:
