@@ -27,13 +27,26 @@ Row = tuple[str, str]
 
 def section(command: Any, context: Any, common: Collection[Row]) -> Iterator[str]:
     """A command, and those below it."""
-    yield from (f"## {context.command_path}", "", *words(command.help or ""))
+    yield from (f"### {context.command_path}", "", *words(command.help or ""))
     if not hasattr(command, "list_commands"):
         yield from table(rows(command, context), common)
         return
     for name in command.list_commands(context):
         yield ""
         yield from section(*below(command, context, name), common)
+
+
+def grouped(app: Any, context: Any, common: Collection[Row]) -> Iterator[str]:
+    """The commands, each group as ``--help`` has it below its heading."""
+    groups: dict[str, list[str]] = {}
+    for name in app.list_commands(context):
+        command = app.get_command(context, name)
+        panel = getattr(command, "rich_help_panel", None)
+        groups.setdefault(panel if isinstance(panel, str) else "Commands", []).append(name)
+    for panel, names in groups.items():
+        yield f"## {panel}"
+        for name in names:
+            yield "\n".join(section(*below(app, context, name), common))
 
 
 def every_row(command: Any, context: Any) -> Iterator[Row]:
@@ -117,10 +130,7 @@ def main() -> int:
     counted = Counter(every_row(app, context))
     meanings = Counter(name for name, _ in counted)
     common = [row for row, count in counted.items() if count > 1 == meanings[row[0]]]
-    sections = [
-        "\n".join(section(*below(app, context, name), common))
-        for name in app.list_commands(context)
-    ]
+    sections = list(grouped(app, context, common))
     options = ["| option | meaning |", "|---|---|", *(f"| `{n}` | {text} |" for n, text in common)]
     tables = ["\n".join(options), "\n\n".join(sections)]
     return write_or_check(__doc__, DOCUMENT, "ci/document-commands.py", tables)
