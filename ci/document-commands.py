@@ -7,6 +7,7 @@ example:
     ci/document-commands.py
 """
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -100,7 +101,7 @@ def rows(command: Any, context: Any) -> list[Row]:
         else:
             name, metavar = value_of(parameter), ""
             text = getattr(parameter, "help", None) or ""
-        found.append((cell(name + metavar), cell(text) + default(parameter)))
+        found.append((cell(name + metavar), brief(cell(text)) + default(parameter)))
     return found
 
 
@@ -116,6 +117,11 @@ def default(parameter: Any) -> str:
     if shown is False or value in (None, False, True, "", [], ()) or callable(value):
         return ""
     return f" Default: `{Path(value).name if isinstance(value, Path) else value}`."
+
+
+def brief(text: str) -> str:
+    """The first sentence, without what follows a semicolon: --help has the rest."""
+    return re.split(r"; |(?<=\w)\. (?=[A-Z])", text)[0].rstrip(".") + "."
 
 
 def cell(text: str) -> str:

@@ -17,6 +17,8 @@ from generated import write_or_check
 
 SUITE = Path(__file__).resolve().parents[1]
 DOCUMENT = SUITE / "docs" / "reference" / "errors.md"
+WORDS = 9
+"""So many words show what a code is of; the sentence itself has the others."""
 _CODED = re.compile(r"(FC\d{4}) (.*)", re.DOTALL)
 
 
@@ -56,7 +58,8 @@ def main() -> int:
     """Write or check."""
     table = ["| code | expected |", "|---|---|"]
     for code, sentence in sorted(errors()):
-        cell = expected(sentence).replace("|", "\\|")
+        words = expected(sentence).replace("|", "\\|").split()
+        cell = " ".join([*words[:WORDS], *(["…"] if len(words) > WORDS else [])])
         table.append(f'| <a id="{code.lower()}"></a>{code} | `{cell}` |')
     return write_or_check(__doc__, DOCUMENT, "ci/document-errors.py", ["\n".join(table)])
 
