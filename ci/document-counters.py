@@ -60,7 +60,9 @@ def counters() -> Iterator[str]:
     alike: dict[tuple[str, ...], list[Counter]] = {}
     for row in TABLE:
         bands = "<br>".join(f"`{rule.band}`" for rule in row.rules) or "none"
-        alike.setdefault((row.advice.replace("{hosts}", "the nodes"), row.meaning, bands), []).append(row)
+        alike.setdefault(
+            (row.advice.replace("{hosts}", "the nodes"), row.meaning, bands), []
+        ).append(row)
     for cells, rows in alike.items():
         yield f"| {' | '.join(cells)} | {'<br>'.join(names(rows))} |"
 

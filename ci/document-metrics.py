@@ -29,7 +29,11 @@ def families(rows: Sequence[Family]) -> Iterator[str]:
     for row in rows:
         own = [f"`{label}`" for label in row.labels if label not in common]
         if len(own) + len(common) > len(row.labels):
-            cell = ", ".join(["only", *(f"`{label}`" for label in row.labels)]) if row.labels else "none"
+            cell = (
+                ", ".join(["only", *(f"`{label}`" for label in row.labels)])
+                if row.labels
+                else "none"
+            )
         else:
             cell = ", ".join([*(["and"] if common and own else []), *own])
         yield f"| `{row.name}` | {row.kind} | {cell.replace('only, ', 'only ').replace('and, ', 'and ')} | {row.meaning} |"

@@ -79,7 +79,10 @@ def variables() -> Iterator[str]:
             added = [own(name, chosen, common) for name, chosen in alike.items()]
             other, known = first.setdefault(statement, (family, alike))
             if other != family and known.keys() == alike.keys():
-                added = [f"as {other}", *(each for each in added if each not in shown_of[statement])]
+                added = [
+                    f"as {other}",
+                    *(each for each in added if each not in shown_of[statement]),
+                ]
             shown_of.setdefault(statement, added)
             yield f"| {family} | {statement} | {assignments(common)} | {'<br>'.join(added)} |"
 
