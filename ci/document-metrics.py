@@ -27,16 +27,14 @@ def families(rows: Sequence[Family]) -> Iterator[str]:
     yield "| name | type | labels | meaning |"
     yield "|---|---|---|---|"
     for row in rows:
-        own = [f"`{label}`" for label in row.labels if label not in common]
-        if len(own) + len(common) > len(row.labels):
-            cell = (
-                ", ".join(["only", *(f"`{label}`" for label in row.labels)])
-                if row.labels
-                else "none"
-            )
-        else:
-            cell = ", ".join([*(["and"] if common and own else []), *own])
-        yield f"| `{row.name}` | {row.kind} | {cell.replace('only, ', 'only ').replace('and, ', 'and ')} | {row.meaning} |"
+        yield f"| `{row.name}` | {row.kind} | {labels(row, common)} | {row.meaning} |"
+
+
+def labels(row: Family, common: Sequence[str]) -> str:
+    """The labels of a family beside the common ones, or all where it lacks one of these."""
+    if not set(common) <= set(row.labels):
+        return "only " + (", ".join(f"`{label}`" for label in row.labels) or "none")
+    return ", ".join(f"`{label}`" for label in row.labels if label not in common)
 
 
 def shared(rows: Sequence[Family]) -> tuple[str, ...]:
