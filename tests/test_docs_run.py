@@ -89,7 +89,7 @@ ELSEWHERE = {
     "a testbed or a cluster that runs": (
         "run", "sweep", "nightly --system", "nightly --mail-on", "locate", "stress", "testbed up",
         "testbed exec", "testbed fault", "testbed status", "testbed down --state-dir",
-        "site init mycluster --on-node", "node --json", "node --manifest",
+        "site init mycluster --on-node", "node --json", "node --manifest", "node --lanes",
         "topology check", "topology show",
     ),
     "a site that the reader has written": (
@@ -102,7 +102,7 @@ ELSEWHERE = {
         "compare 20261101:20261115 20261115:now transport=",
         "baseline accept --step", "baseline accept transport=rc",
         "baseline best check=", "baseline diff benchmark=", "baseline propose transport=rc",
-        "history import", "history refresh --perflogs", "history show benchmark=halo3d",
+        "history import", "history export --format perflog", "history refresh --perflogs", "history show benchmark=halo3d",
         "nightly --check", "parse fan_in.out", "parse imb.out", "parse reduce.out",
         "parse -", "judge -", "report --plots phases", "report --session",
         "metrics write /var", "dashboard /var",
