@@ -22,8 +22,7 @@ from fabricheck.stress.state import StressDirectory
 
 MIB = 1 << 20
 PLACE = ',system="testbed",partition="main",environment="openmpi",transport="rc"'
-ALLOWED = 331
-"""Seconds from one block to the next, by the plan."""
+ALLOWED = 331  # seconds from one block to the next, by the plan
 
 
 class Scheduler:

@@ -159,16 +159,20 @@ def file_of(suite: Path, system: str) -> Path:
 def _of_absent_environments(suite: Path, plan: Plan) -> list[dict[str, str]]:
     """Fields of cases that only an environment would have that is not installed here."""
     here = {parts(case.placement)[0] for case in plan.cases if case.placement}
+    checks: list[Mapping[str, str]] = [
+        {"check": name} for name in CHECKS.keys() - {case.check for case in plan.cases}
+    ]
     absent = {
         each["name"]: EnvironmentExtras.of(each.get("extras")).mpi_family
         for each in lacking_environments(suite, plan.system)
     }
     return [
-        {"environ": name, "placement": written(transport, nodes, "")}
+        {"environ": name, "placement": written(transport, nodes, ""), **its}
         for name, family in absent.items()
-        for transport in TRANSPORTS.keys() - here
+        for transport in TRANSPORTS
         if family in families(transport)
         for nodes in {parts(case.placement)[1] for case in plan.cases if case.placement}
+        for its in (checks if transport in here else [{}])
     ]
 
 
