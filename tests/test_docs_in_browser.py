@@ -8,7 +8,7 @@ import pytest
 from tests.report import chromium
 from tests.report.chromium import find, opened, wait_until
 
-pytestmark = chromium.MARKS
+pytestmark = [pytest.mark.e2e, *chromium.MARKS]
 
 ROOT = Path(__file__).parents[1]
 

@@ -11,7 +11,6 @@ CHROMIUM = shutil.which("chromium")
 DRIVER = shutil.which("chromedriver")
 
 MARKS = [
-    pytest.mark.e2e,
     pytest.mark.skipif(not CHROMIUM or not DRIVER, reason="chromium or chromedriver is missing"),
     pytest.mark.timeout(300),
 ]

@@ -12,7 +12,7 @@ from fabricheck.report.load import load
 from fabricheck.report.page import write_page
 from fabricheck.report.summary import summarise
 
-pytestmark = chromium.MARKS
+pytestmark = [pytest.mark.e2e, *chromium.MARKS]
 
 
 @pytest.fixture(scope="module")

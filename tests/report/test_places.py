@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.localise import made
 from tests.report import chromium, sample
 from tests.report.chromium import all_drawn, complaints, find, opened
@@ -106,7 +107,7 @@ def test_earlier_accusations_are_counted_and_shown(tmp_path: Path) -> None:
 
 
 class TestInBrowser:
-    pytestmark = chromium.MARKS
+    pytestmark = [pytest.mark.e2e, *chromium.MARKS]
 
     def test_strip_and_matrix_are_drawn_and_tell_exact_values(self, tmp_path: Path) -> None:
         run = run_of(tmp_path / "perflogs", case(made.kept(Simulated(SMALL, 3), tmp_path / "o")))
