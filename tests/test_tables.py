@@ -127,7 +127,14 @@ def is_known(name: str, documents: str) -> bool:
 
 def program_name(program: str, options: tuple[str, ...]) -> str:
     """What a variant of perftest is called."""
-    suffix = {"-q": "qp", "-l": "post", "-I": "inline", "-e": "events", "-b": "bidir"}
+    suffix = {
+        "-q": "qp",
+        "-l": "post",
+        "-I": "inline",
+        "-e": "events",
+        "-b": "bidir",
+        "--gpu": "gpu",
+    }
     if not options:
         return program
     return f"{program}_{suffix[options[0]]}{''.join(options[1:]).removesuffix('64')}"

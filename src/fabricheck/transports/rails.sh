@@ -62,7 +62,7 @@ near_gpu() { # DEVICE VENDOR
     card=$(readlink -f "/sys/class/infiniband/$1/device")
     gpu='' gpu_number='' nearest=-1 count=0
     for file in /sys/bus/pci/devices/*/vendor; do
-        read -r value <"$file" && [ "$value" = "$2" ] || continue
+        if ! read -r value <"$file" || [ "$value" != "$2" ]; then continue; fi
         read -r value <"${file%/vendor}/class" || continue
         # Display and 3D controllers, and AMD's accelerators.
         case $value in 0x03* | 0x12*) ;; *) continue ;; esac
