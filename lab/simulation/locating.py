@@ -110,8 +110,8 @@ def _doubted(kind: Kind, most: int, runs: int, seed: int) -> dict[str, Any]:
     faults, sound = runs * kind.bad, runs * (kind.nodes - kind.bad)
     return {
         "runs": runs,
-        "named": share(Rate(named, faults)),
-        "named, or not good": share(Rate(doubted, faults)),
+        "named": share(Rate(named, faults)) if faults else "-",
+        "named, or not good": share(Rate(doubted, faults)) if faults else "-",
         "sound nodes not good": share(Rate(unclear, sound)),
         "runs that accuse a sound node": share(Rate(false, runs)),
         "runs that name one": share(Rate(wrong, runs)),
