@@ -140,6 +140,8 @@ def test_a_mix_of_the_hour_and_what_follows_it() -> None:
 def test_an_interface_of_sockets_without_a_link_is_a_dead_link(tmp_path: Path) -> None:
     for node, told in (("n4", "lowerlayerdown"), ("n5", "up"), ("n6", "unknown")):
         text = f"told before {node} 12.0\nsys/class/net/eth0/operstate:{told}\nend\n"
+        # What begins and does not end tells nothing of them any more.
+        text += f"told start {node} 13.0\nend\n"
         (tmp_path / f"node.{node}").write_text(text)
     # One that is written just now is no answer yet.
     (tmp_path / "node.n7").write_text("told bef")

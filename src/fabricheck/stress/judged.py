@@ -4,7 +4,6 @@ History and trend see the medians alone.
 """
 
 import contextlib
-import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -152,11 +151,13 @@ def _interfaces_down(directory: Path, names: Sequence[str]) -> Iterator[Finding]
         # What is damaged is a finding of the block, and what is half written is none.
         with contextlib.suppress(FabricheckError):
             told = read_told(path)
-        for name, look in itertools.product(names, told[-1:]):
-            state = look.value(f"sys/class/net/{name}/operstate")
+        for name in names:
+            # What ended early told of its interfaces only when it began.
+            looks = [(e.value(f"sys/class/net/{name}/operstate"), e.host) for e in told]
+            state, host = next((look for look in reversed(looks) if look[0]), ("", ""))
             if state in ("down", "lowerlayerdown"):
                 yield Finding(
-                    Level.CRITICAL, "link down", look.host, name,
+                    Level.CRITICAL, "link down", host, name,
                     f"the interface is {state}",
                     "look at the cable, the transceiver and the switch port",
                 )  # fmt: skip
