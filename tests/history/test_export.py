@@ -41,6 +41,15 @@ def test_a_perflog_is_read_back(values: pl.DataFrame, tmp_path: Path) -> None:
     assert math.isclose(upper, 12.0)
 
 
+@pytest.mark.parametrize(
+    ("level", "result"),
+    [("good", "pass"), ("untrusted", "fail"), ("", "null"), ("disturbed", "null")],
+)
+def test_what_nobody_judged_has_not_passed(level: str, result: str, values: pl.DataFrame) -> None:
+    _, line, *_ = perflog(values.with_columns(level=pl.lit(level), result=pl.lit("")))
+    assert line.split("|")[6] == result
+
+
 def test_openmetrics_have_labels_and_times_in_order(values: pl.DataFrame) -> None:
     first, _, *samples, last = openmetrics(values)
     assert (first, last) == ("# TYPE fabricheck_value gauge", "# EOF")

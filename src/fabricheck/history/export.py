@@ -16,6 +16,9 @@ PERFLOG: Final = (
 )
 """Columns of the perflog, by ReFrame's names: a line for each value (``perflog_multiline``)."""
 
+_RESULTS: Final = {"good": "pass", "warning": "pass", "critical": "fail", "untrusted": "fail"}
+"""ReFrame's word for a level; what nobody judged has none."""
+
 METRIC: Final = "fabricheck_value"
 
 
@@ -29,7 +32,12 @@ def perflog(values: pl.DataFrame) -> Iterator[str]:
         cells = (
             *(row["time"].timestamp(), f"{row['check']} %case={'-'.join(words)}"),
             *(row[name] for name in ("system", "partition", "environ", "job")),
-            *(row["result"] or _result(row["level"]), row["ranks"], row["node_list"], variable),
+            *(
+                row["result"] or _RESULTS.get(row["level"]),
+                row["ranks"],
+                row["node_list"],
+                variable,
+            ),
             *(row["value"], row["unit"], row["reference"], *bounds),
         )
         yield "|".join("null" if each is None else str(each).replace("|", "/") for each in cells)
@@ -60,10 +68,6 @@ def _rows(values: pl.DataFrame) -> Iterator[Mapping[str, Any]]:
 
 def _label(row: Mapping[str, Any]) -> str:
     return "" if row["size"] is None else point_label(row["metric"], row["size"])
-
-
-def _result(level: str) -> str:
-    return "fail" if level in ("critical", "untrusted") else "pass"
 
 
 def _threshold(row: Mapping[str, Any], name: str) -> float | None:
