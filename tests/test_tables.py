@@ -27,6 +27,7 @@ READERS = {
     SOURCES / "node_health" / "rules.csv": "rules.py",
     SOURCES / "node_health" / "card_facts.csv": "alike.py",
     SOURCES / "fabric" / "kernel_log.csv": "kernel_log.py",
+    SOURCES / "measures" / "unread.csv": "unread.py",
     SOURCES / "monitor" / "catalog.csv": "catalog.py",
     SOURCES / "transports" / "transports.csv": "table.py",
     SOURCES / "transports" / "mpi.csv": "families.py",
@@ -122,7 +123,9 @@ def is_known(name: str, documents: str) -> bool:
         for each in OF_NCCL.values()
     }
     derived |= {f"{name}:{each}" for name, mpi in MPIS.items() for each in mpi.choices}
-    return name in derived or re.search(rf"(`|^\| ){name}\b", documents, re.M) is not None
+    # A name goes on in the next line, and a table of GPCNet's is one of the others with an ending.
+    words = re.escape(re.sub("^(gpcnet_.*)_(congested|impact)$", r"\1", name)).replace(r"\ ", r"\s")
+    return name in derived or re.search(rf"(`|^\| ){words}\b", documents, re.M) is not None
 
 
 def program_name(program: str, options: tuple[str, ...]) -> str:

@@ -15,8 +15,7 @@ from fabricheck.measures.metrics import point_label
 from fabricheck.measures.part import Part
 from fabricheck.measures.program_result import ProgramResult
 from fabricheck.measures.registry import find, part_of, parts
-from fabricheck.tables import TEXT as PLAIN
-from fabricheck.tables import rows
+from fabricheck.measures.unread import name_of
 
 
 class TextReader(Protocol):
@@ -59,7 +58,6 @@ CONFIRMER = Part("read", Confirmer, instead=("is_output", "RESULTS"))
 LACKING = "Missing"
 """Metadata: what an output lacks that has an end mark or a list of its tables."""
 
-_UNREAD: Final = {"name": PLAIN, "pattern": PLAIN}
 _CRASH: Final = re.compile(
     r"^.*(?:[Ss]egmentation fault|Caught signal \d|[Kk]illed by signal|Bus error|exited on signal|"
     r"MPI_A(?:BORT was|bort)|BAD TERMINATION|error while loading shared libraries|"
@@ -220,12 +218,11 @@ def _refuse_tables(text: str, source: str, programs: Sequence[str]) -> None:
 def untitled(lines: Sequence[str], source: str) -> ParseError:
     """The error of an output, of lines not all empty, that no program's title is in."""
     last = next(line.strip() for line in reversed(lines) if line.strip())
-    for row in rows(Path(__file__).with_name("unread.csv"), _UNREAD):
-        if any(re.search(row["pattern"], line) for line in lines):
-            return ParseError(
-                f"FC3606 {source}: expected the table of a benchmark, found what looks like the "
-                f"output of {row['name']}, which is not read"
-            )
+    if name := name_of(lines):
+        return ParseError(
+            f"FC3606 {source}: expected the table of a benchmark, found what looks like the "
+            f"output of {name}, which is not read"
+        )
     return ParseError(
         f"FC1107 {source}: expected the table of a benchmark, found no title line such as '# OSU "
         f"MPI Latency Test v7.4'; the output ends with {last[:120]!r}"
