@@ -58,7 +58,7 @@ def test_the_page_has_the_guides_table_with_ratios_and_distributions_with_the_lo
     assert networks.table is not None
     [row] = networks.table.rows
     assert row[2:] == (
-        "2.66e+03/1.41e+03 = 1.89", "1.32", "1.60", "0.95", "-", "1.23 %", "-", "-", "-",
+        "2.66e+03/1.41e+03 = 1.89", "1.33", "1.60", "0.95", "-", "1.23 %", "-", "-", "-",
     )  # fmt: skip
     assert figure.table is not None
     assert figure.table.head == (
