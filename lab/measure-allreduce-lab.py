@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the table of docs/reference/programs/allreduce_lab.md: the schemes in tailed networks.
+"""Measures the schemes of allreduce_lab in its networks, and writes the tables of its page.
 
 It starts a testbed, with each rank behind a link of its own, and needs root. Give it a machine with
-nothing else to do, and the program as it was built:
+nothing else to do, and the program as it was built. Each run is kept, so that it may be called for
+one part after the other; the last call writes.
 
     cmake -S src/bench -B build/bench-lab -DFABRICHECK_MPI=OFF && cmake --build build/bench-lab
-    lab/measure-allreduce-lab.py build/bench-lab/allreduce_lab/allreduce_lab --runs 3
+    lab/measure-allreduce-lab.py build/bench-lab/allreduce_lab/allreduce_lab --parts idle elastic4
+    lab/measure-allreduce-lab.py --write
 """
 
 import argparse
@@ -15,23 +17,29 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fabricheck.programs.allreduce_lab.entries import MODELS
+from fabricheck.programs.allreduce_lab.entries import MODELS, NETWORKS
+from fabricheck.programs.allreduce_lab.read import time_to
 from fabricheck.provenance import SUITE
 from fabricheck_testbed import Testbed
 
 DOCUMENT = SUITE / "docs" / "reference" / "programs" / "allreduce_lab.md"
+KEPT = SUITE / "build" / "allreduce-lab.jsonl"
 MARK = "<!-- measured -->\n"
 LINK = SUITE / "src" / "fabricheck" / "programs" / "allreduce_lab" / "shaped_link.sh"
-SCHEMES = ("ring", "bcube", "tar_tcp", "optireduce")
-PAYLOAD = 1448 / 1514
-"""What TCP carries of a frame."""
+RATE = 100
+"""Mbit/s of a link."""
 GRADIENTS = 196_608
+COUNTS = {"short": 600, "elastic4": 120, "elastic16": 80}
+"""Sums of a run where they are not 300: bursts that are rare, and sums that take long."""
+STEPS = 200
+LIMITS = ("1.1", "1.5", "2")
 
-Row = tuple[str, str, Callable[[], float], str]
+Row = dict[str, Any]
 
 
 class Lab:
@@ -41,16 +49,22 @@ class Lab:
         self._testbed, self._program, self._folder = testbed, program, folder
         self._count = 0
 
-    def run(self, rate: int, *words: str, ranks: int = 4) -> dict[str, Any]:
-        """The results by scheme, and ``environment``."""
+    def run(self, part: str, place: str, *words: str, ranks: int = 4) -> None:
+        """Measures once, and keeps it."""
         self._count += 1
+        network = NETWORKS[place]
         path = self._folder / f"{self._count}.json"
-        common = ["--size", str(ranks), "--shared-path", str(self._folder), "--realtime",
-                  "--prefix", str(self._count), "--json", str(path), "--timeout", "30"]  # fmt: skip
+        given = {
+            "--size": ranks, "--shared-path": self._folder, "--prefix": self._count,
+            "--json": path, "--timeout": 30, "--environment": network.kind, "--tail": network.tail,
+            "--flows": network.flows, "--halt-loss": 100,
+        }  # fmt: skip
+        options = [str(word) for pair in given.items() if pair[1] is not None for word in pair]
+        link = f"{RATE}:{network.dropped}" if network.dropped else str(RATE)
         started = [
             subprocess.Popen(
                 self._testbed.command(
-                    f"n{rank + 1}", str(LINK), str(rate), str(self._program), *common,
+                    f"n{rank + 1}", str(LINK), link, str(self._program), *options, "--realtime",
                     "--rank", str(rank), *words,
                 ),
                 stdout=subprocess.DEVNULL,
@@ -58,12 +72,14 @@ class Lab:
             for rank in range(ranks)
         ]  # fmt: skip
         codes = [each.wait() for each in started]
+        sys.stderr.write(f"{part} {place} {' '.join(words)}: {codes}\n")
         if any(codes):
-            raise SystemExit(f"run {self._count} ({' '.join(words)}) ended with {codes}")
+            return  # its network could not be made, as the program says
         document = json.loads(path.read_text())
-        sys.stderr.write(f"run {self._count}: {' '.join(words)[:100]}\n")
-        found = {each["scheme"]: each for each in document["results"]}
-        return {**found, "environment": document["environment"]}
+        rows = {each["scheme"]: each for each in document["results"]}
+        with KEPT.open("a") as file:
+            found = {"part": part, "place": place, "environment": document["environment"]}
+            file.write(json.dumps({**found, "words": words, **rows}) + "\n")
 
 
 @contextlib.contextmanager
@@ -79,107 +95,133 @@ def testbed(nodes: int) -> Iterator[tuple[Testbed, Path]]:
             found.down()
 
 
-def environments(lab: Lab, rate: int, ranks: int, count: int, runs: int) -> list[list[str]]:
-    """Tails, their probes, and each scheme in them."""
-    rows = []
-    for tail in ("1.5", "3"):
-        found = [
-            lab.run(rate, "--tail", tail, "--elements", "16384", "--iteration-count", str(count),
-                    "--halt-loss", "100",
-                    *SCHEMES, ranks=ranks)
-            for _ in range(runs)
-        ]  # fmt: skip
-        cells = [middle(found, lambda one: one["environment"]["tail"])]
-        cells += [middle([one[scheme] for one in found], tail_of) for scheme in SCHEMES]
-        cells.append(100 * middle(found, lambda one: one["optireduce"]["loss"]))
-        rows.append([f"{ranks} at {rate} Mbit/s", tail, *(f"{cell:.3g}" for cell in cells)])
-    return rows
+def measure(lab: Lab, part: str) -> None:
+    """One run of a part."""
+    kind, _, place = part.partition(":")
+    if kind == "sum":
+        lab.run("sum", place, "--elements", "16384", "--iteration-count",
+                str(COUNTS.get(place, 300)), "ring", "tar_tcp", "optireduce")  # fmt: skip
+    elif kind == "learn":
+        for seed in ("1", "2", "3"):
+            lab.run("learn", place, "--elements", "16384", "--iteration-count", str(STEPS),
+                    "--warmup-iters", "0", "--train", "--seed", seed,
+                    "ring", "optireduce")  # fmt: skip
+    elif kind == "limit":
+        for limit in LIMITS:
+            lab.run("limit", "tail3", "--elements", "16384", "--tail-target", limit,
+                    "ring", "optireduce")  # fmt: skip
+    elif kind == "paced":
+        # A third of a link that two flows use: no more than TCP would give it.
+        lab.run("paced", "elastic4", "--elements", "16384", "--iteration-count", "120", "--rate",
+                str(RATE // 3), "--rtt-high", "1000000", "ring", "optireduce")  # fmt: skip
+    else:
+        buckets = ",".join(map(str, MODELS["gpt2"].scaled(GRADIENTS)))
+        lab.run("training", place, "--elements", "16384", "--compute", "10", "--buckets", buckets,
+                "--hadamard-block", "256", "--iteration-count", "100",
+                "ring", "bcube", "tar_tcp", "optireduce")  # fmt: skip
 
 
-def trade(lab: Lab, rate: int, runs: int) -> list[list[str]]:
-    """How t_B, loss and tail go together in the environment of 3."""
-    rows = []
-    for target in ("0.2", "2", "10"):
-        found = [
-            lab.run(rate, "--tail", "3", "--elements", "16384", "--loss-target", target,
-                    "--skip-loss", "100", "--halt-loss", "100", "ring", "optireduce")
-            for _ in range(runs)
-        ]  # fmt: skip
-        bounded = [one["optireduce"] for one in found]
-        rows.append(
-            [
-                target,
-                f"{1e3 * middle(bounded, lambda one: one['bound']):.3g}",
-                f"{100 * middle(bounded, lambda one: one['loss']):.3g}",
-                f"{middle(bounded, lambda one: one['tail']):.3g}",
-                f"{middle(found, ratio_of_averages):.3g}",
-            ]
-        )
-    return rows
+PARTS = (
+    *(f"sum:{place}" for place in NETWORKS if place != "tail1_5"),
+    *("limit", "paced", "training:tail1_5", "training:tail3"),
+    *(f"learn:{place}" for place in ("idle", "tail3", "short", "elastic4", "lossy")),
+)
 
 
-def trainings(lab: Lab, rate: int, models: Sequence[str], runs: int) -> list[list[str]]:
-    """Seconds for an iteration of each model in both environments."""
-    rows = []
-    for name in models:
-        buckets = MODELS[name].scaled(GRADIENTS)
-        for tail in ("1.5", "3"):
-            found = [
-                lab.run(rate, "--tail", tail, "--elements", "16384", "--compute", "10",
-                        "--buckets", ",".join(map(str, buckets)), "--hadamard-block", "256",
-                        "--halt-loss", "100",
-                        "--iteration-count", "100", *SCHEMES)
-                for _ in range(runs)
-            ]  # fmt: skip
-            times = [middle([one[scheme] for one in found], average_of) for scheme in SCHEMES]
-            cells = [f"{1e3 * time:.3g} ({time / times[-1]:.2f}x)" for time in times]
-            loss = 100 * middle(found, lambda one: one["optireduce"]["loss"])
-            rows.append([MODELS[name].title, tail, *cells, f"{loss:.2g}"])
-    return rows
+def spread(found: Sequence[Row], figure: Callable[[Row], float], factor: float = 1.0) -> str:
+    """The median of a figure over all runs, with the least and the greatest."""
+    values = [factor * figure(each) for each in found]
+    ends = f" ({min(values):.3g} to {max(values):.3g})" if len(values) > 1 else ""
+    return f"{statistics.median(values):.3g}{ends}"
 
 
-def single(lab: Lab, rate: int, runs: int) -> list[list[str]]:
-    """What needs no tail."""
-    rates = [
-        lab.run(rate, "--elements", "2048000", "--iteration-count", "5", "--warmup-iters", "1",
-                "ring")["ring"]
-        for _ in range(runs)
-    ]  # fmt: skip
-    carried = middle(rates, lambda one: 1.5 * 8 * one["size"] / one["time"]["p50"])
-    lossy = ("--elements", "8400", "--iteration-count", "50", "--inject-loss", "50",
-             "--hadamard-block", "256", "--tr-timeout", "500")  # fmt: skip
-    peaks = [
-        lab.run(rate, *lossy, "optireduce")["optireduce"]["peak_error"]
-        / lab.run(rate, *lossy, "--no-hadamard", "optireduce")["optireduce"]["peak_error"]
-        for _ in range(runs)
-    ]
+def of(scheme: str, *path: str) -> Callable[[Row], float]:
+    """A figure of a scheme."""
+
+    def find(run: Row) -> float:
+        found = run[scheme]
+        for each in path:
+            found = found[each]
+        return float(found)
+
+    return find
+
+
+def gain(run: Row) -> float:
+    """How many times as long the ring takes on average as the bounded transport."""
+    return float(run["ring"]["time"]["avg"] / run["optireduce"]["time"]["avg"])
+
+
+def reached(run: Row) -> float:
+    """Of the most that any scheme gains in that run."""
+    return float(run["optireduce"]["time"]["p50"] / run["optireduce"]["time"]["avg"])
+
+
+def skipped(run: Row) -> float:
+    """The share of sums."""
+    found = run["optireduce"]
+    return float(found["sums_skipped"] / found["iterations"] / 4)
+
+
+def network_row(found: Sequence[Row]) -> list[str]:
+    """Of the sums in one network."""
     return [
-        ["ring of 8 MB, idle: of the payload that its link carries",
-         f"{carried / (rate * 1e6 * PAYLOAD):.3g}"],
-        ["peak error with the Hadamard transform over that without, at 2 % loss, in a bucket of a "
-         "model that is scaled down",
-         f"{statistics.median(peaks):.3g}"],
-    ]  # fmt: skip
+        str(len(found)),
+        spread(found, of("ring", "hit"), 100),
+        spread(found, of("ring", "tail")),
+        spread(found, gain),
+        spread(found, lambda run: run["tar_tcp"]["time"]["avg"] / run["optireduce"]["time"]["avg"]),
+        spread(found, reached),
+        spread(found, of("optireduce", "tail")),
+        spread(found, of("optireduce", "loss"), 100),
+        spread(found, skipped, 100),
+    ]
 
 
-def middle(found: Sequence[Any], figure: Callable[[Any], float]) -> float:
-    """The median of a figure over all runs."""
-    return statistics.median(map(figure, found))
+def beside_row(found: Sequence[Row]) -> list[str]:
+    """Mbit/s of the other traffic of each sender: alone, and beside each scheme."""
+    return [
+        spread(found, lambda run: run["environment"].get("background_alone", 0), 8e-6),
+        *(
+            spread([run for run in found if each in run], of(each, "beside"), 4e-6)
+            if any(each in run for run in found)
+            else "-"
+            for each in ("ring", "tar_tcp", "optireduce")
+        ),
+        spread(found, gain),
+    ]
 
 
-def tail_of(scheme: dict[str, Any]) -> float:
-    """p99 over p50."""
-    return float(scheme["tail"])
+def learned_row(found: Sequence[Row]) -> list[str]:
+    """Of what learned in one network, over its seeds."""
+
+    def sooner(run: Row) -> float:
+        times = [
+            time_to(run[each]["accuracies"], run[each]["learned_seconds"]) or float("nan")
+            for each in ("optireduce", "ring")
+        ]
+        return times[0] / times[1]
+
+    return [
+        str(len(found)),
+        *(spread(found, of(each, "accuracy"), 100) for each in ("ring", "optireduce")),
+        spread(found, lambda run: run["ring"]["accuracy"] - run["optireduce"]["accuracy"], 100),
+        spread(found, of("optireduce", "loss"), 100),
+        spread(found, of("optireduce", "drift"), 100),
+        spread(found, sooner),
+    ]
 
 
-def average_of(scheme: dict[str, Any]) -> float:
-    """Seconds."""
-    return float(scheme["time"]["avg"])
-
-
-def ratio_of_averages(found: dict[str, Any]) -> float:
-    """How many times as long the ring takes as the bounded transport."""
-    return float(found["ring"]["time"]["avg"] / found["optireduce"]["time"]["avg"])
+def training_row(found: Sequence[Row]) -> list[str]:
+    """Milliseconds of an iteration by each scheme."""
+    schemes = ("ring", "bcube", "tar_tcp", "optireduce")
+    return [
+        str(len(found)),
+        *(spread(found, of(each, "time", "avg"), 1e3) for each in schemes),
+        spread(found, gain),
+        spread(found, of("optireduce", "loss"), 100),
+        spread(found, lambda run: skipped(run) / 4, 100),
+    ]
 
 
 def table(head: str, rows: Sequence[Sequence[str]]) -> str:
@@ -189,38 +231,92 @@ def table(head: str, rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def tables() -> Iterator[str]:
+    """All that was kept, as the page has it."""
+    runs = [json.loads(line) for line in KEPT.read_text().splitlines()]
+
+    def rows_of(part: str, make: Callable[[Sequence[Row]], list[str]]) -> list[list[str]]:
+        found = {place: [] for place in NETWORKS}
+        for run in runs:
+            if run["part"] == part:
+                found[run["place"]].append(run)
+        return [[place, *make(each)] for place, each in found.items() if each]
+
+    yield (
+        "\nMedians of so many runs of `lab/measure-allreduce-lab.py` (least to greatest), 4 ranks "
+        "at 100 Mbit/s, sums of 64 KiB, all schemes in turns. Shares in percent; the ring's and "
+        "`tar_tcp`'s times are averages over that of `optireduce`:\n"
+    )
+    yield table(
+        "network | n | hit | ring p99/p50 | ring | tar_tcp | of the most | p99/p50 | loss | "
+        "skipped",
+        rows_of("sum", network_row),
+    )
+    yield "Mbit/s of the flows in each direction, alone and beside sums, and the ring's time:\n"
+    rows = [row for row in rows_of("sum", beside_row) if row[0].startswith("elastic")]
+    rows += [[f"elastic4, `--rate {RATE // 3}`", *row[1:]] for row in rows_of("paced", beside_row)]
+    yield table("network | alone | ring | tar_tcp | optireduce | ring over optireduce", rows)
+    yield "What `--tail-target` makes of long bursts (`tail3`):\n"
+    limits = {
+        limit: [run for run in runs if run["part"] == "limit" and limit in run["words"]]
+        for limit in LIMITS
+    }
+    yield table(
+        "target | n | t_B, ms | ring | of the most | p99/p50 | loss | skipped",
+        [
+            [
+                limit,
+                str(len(found)),
+                spread(found, of("optireduce", "bound"), 1e3),
+                *network_row([{"tar_tcp": run["ring"], **run} for run in found])[3:4],
+                *network_row([{"tar_tcp": run["ring"], **run} for run in found])[5:],
+            ]
+            for limit, found in limits.items()
+            if found
+        ],
+    )
+    yield (
+        "Milliseconds for an iteration of GPT-2 scaled down to 192 KiB with 10 ms of computing:\n"
+    )
+    yield table(
+        "network | n | ring | bcube | tar_tcp | optireduce | ring over it | loss | skipped",
+        rows_of("training", training_row),
+    )
+    yield (
+        f"A network that learns, after {STEPS} steps, one seed a run; the last column is the time "
+        "to an accuracy of 50 %, over the ring's:\n"
+    )
+    yield table(
+        "network | n | ring | optireduce | points below | loss | drift | time to half",
+        rows_of("learn", learned_row),
+    )
+
+
 def main() -> None:
     """Measure, and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("program", type=Path)
-    parser.add_argument("--runs", type=int, default=3, help="medians of so many (3)")
-    parser.add_argument("--models", nargs="*", default=["gpt2", "bert_large"], choices=MODELS)
+    parser.add_argument("program", type=Path, nargs="?")
+    parser.add_argument("--runs", type=int, default=1, help="of each part (1)")
+    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--write", action="store_true", help="what was kept, into the page")
     asked = parser.parse_args()
-    named = " | ".join(SCHEMES)
-    with testbed(8) as (nodes, folder):
-        lab = Lab(nodes, asked.program.resolve(), folder)
-        tails = environments(lab, 100, 4, 300, asked.runs)
-        alone = single(lab, 100, asked.runs)
-        trained = trainings(lab, 100, asked.models, asked.runs)
-        traded = trade(lab, 100, asked.runs)
-        tails += environments(lab, 50, 8, 100, asked.runs)
-    text = DOCUMENT.read_text()
-    text = text[: text.index(MARK) + len(MARK)] + "\n".join(
-        [
-            f"\n`lab/measure-allreduce-lab.py --runs {asked.runs}`, on the testbed: medians of "
-            "runs, all schemes in turns in each.\n\np99 over p50 of a probe and of each scheme's "
-            "sums of 64 KiB, and the loss of `optireduce` in percent:\n",
-            table(f"ranks | tail | probe | {named} | loss", tails),
-            table("what | measured", alone),
-            "Milliseconds for an iteration of a model scaled down to 192 KiB with 10 ms of "
-            "computing, and how many times those of `optireduce` that is:\n",
-            table(f"model | tail | {named} | loss, %", trained),
-            "The trade in the environment of 3: what `--loss-target` makes of t_B (ms), loss (%), "
-            "p99 over p50, and of the average time of a ring over that of `optireduce`:\n",
-            table("target, % | t_B | loss | p99/p50 | ring / optireduce", traded),
+    KEPT.parent.mkdir(exist_ok=True)
+    if asked.program:
+        with testbed(4) as (nodes, folder):
+            lab = Lab(nodes, asked.program.resolve(), folder)
+            for _ in range(asked.runs):
+                for part in asked.parts:
+                    measure(lab, part)
+    if asked.write:
+        text = DOCUMENT.read_text()
+        parts = list(tables())
+        kept = [
+            f"{textwrap.fill(words.strip(), 100)}\n\n{rows}"
+            for words, rows in zip(parts[::2], parts[1::2], strict=True)
+            if rows.count("\n") > 2  # of what was not measured there is no table
         ]
-    )
-    DOCUMENT.write_text(text.rstrip() + "\n")
+        text = text[: text.index(MARK) + len(MARK)] + "\n" + "\n".join(kept)
+        DOCUMENT.write_text(text.rstrip() + "\n")
 
 
 if __name__ == "__main__":

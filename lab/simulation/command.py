@@ -21,6 +21,7 @@ from fabricheck.trend.robust import Array
 from fabricheck.trend.settings import Settings
 from simulation.acceptance import tables as acceptance_tables
 from simulation.alarms import alarms
+from simulation.allreduce import allreduce
 from simulation.best import best
 from simulation.budget_command import night
 from simulation.compare import compare
@@ -370,6 +371,7 @@ app.command()(events)
 app.command()(alarms)
 app.command()(best)
 app.command()(compare)
+app.command()(allreduce)
 
 
 def main() -> None:

@@ -57,10 +57,14 @@ def test_a_wrong_sum_is_wrong_where_packets_were_lost_too(start, how):
 
 
 def test_sums_of_which_nothing_could_be_compared_are_not_called_valid(start, tmp_path):
-    """A packet for each stage, of which each third is not sent: then both ranks skip the sum."""
+    """A packet for each stage, of which each third is not sent: all of a scatter is lost."""
     lossy = ("--elements", "400", "--hadamard-block", "256", "--inject-loss", "3")
     limits = ("--tr-timeout", "50", "--halt-loss", "100", "--iteration-count", "12")
-    result = bounded(start, tmp_path, *lossy, *limits, ranks=2)
+    used = ("--skip-loss", "100", "--prefix", "used")
+    skips = bounded(start, tmp_path, *lossy, *limits, ranks=2)
+    assert skips["sums_skipped"] > 0
+    assert (skips["sums_unchecked"], skips["valid"]) == (0, True)
+    result = bounded(start, tmp_path, *lossy, *limits, *used, ranks=2)
     assert result["sums_unchecked"] > 0
     assert result["valid"] is None
     assert result["checked"] < 1
@@ -108,11 +112,24 @@ def test_a_megabyte_over_an_idle_link_whose_queue_is_short_loses_nothing(lab, tm
 
 def test_a_bucket_that_loses_too_much_is_skipped_or_ends_the_run(start, tmp_path):
     options = ("--elements", "20000", "--iteration-count", "10", "--inject-loss", "4")
-    assert bounded(start, tmp_path, *options)["sums_skipped"] > 0
+    skip = ("--skip-loss", "10", "--prefix", "skip")
+    result = bounded(start, tmp_path, *options, *skip)
+    # All ranks or none.
+    assert result["sums_skipped"] == 4 * result["iterations"]
+    assert result["sums_disagreed"] == 0
     halt = ("--halt-loss", "15", "--prefix", "halt")
     done = ended(start(3, *LOSSLESS, *options, *halt, "optireduce"))
     assert codes(done) == [1] * 3, done
     assert "% of a bucket, more than 15 % (--halt-loss)" in done[0].stderr
+
+
+def test_what_a_rank_alone_lost_is_its_own_part_and_no_sum_is_skipped(start, tmp_path):
+    """Of the vector a twentieth never comes: with uncorrelated vectors that is off by 3/4 of it."""
+    options = ("--elements", "65536", "--iteration-count", "20", "--inject-loss", "20")
+    result = bounded(start, tmp_path, *options)
+    assert result["sums_skipped"] == 0
+    assert result["checked"] > 0.8
+    assert 0.02 < result["error"] < 0.12
 
 
 def test_a_bound_that_is_too_short_ends_stages_and_the_time_is_bounded(start, tmp_path):
@@ -143,9 +160,9 @@ def test_foreign_packets_are_counted_and_never_summed(start, tmp_path):
     deadline = time.monotonic() + 20
     while not (port := udp_port(job[0])) and time.monotonic() < deadline:
         time.sleep(0.05)
-    header = bytes([0xA7, 0x10, 1]) + bytes(16) + b"\x01"
+    header = bytes([0xA7, 0x20, 1]) + bytes(16) + b"\x01"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
-        for packet in (b"", b"noise", header[:19], b"\xa7\x20" + header[2:], header + bytes(1400)):
+        for packet in (b"", b"noise", header[:19], b"\xa7\x30" + header[2:], header + bytes(1400)):
             stranger.sendto(packet, ("127.0.0.1", port))
     done = ended(job)
     assert codes(done) == [0, 0], done
@@ -172,4 +189,7 @@ def test_threads_race_nowhere(start, tmp_path, monkeypatch):
     # The tail is out of reach: the search goes through all of its rates.
     beside = ended(start(2, "--elements", "2000", "--prefix", "beside", "--tail", "1000", "ring"))
     assert codes(beside) == [1, 1], beside
-    assert not [each for each in (*lossy, *beside) if "ThreadSanitizer" in each.stderr]
+    flows = ("--prefix", "flows", "--environment", "elastic", "--train", "--elements", "16384")
+    learns = ended(start(2, *few[2:], *flows, "optireduce", "ring"))
+    assert codes(learns) == [0, 0], learns
+    assert not [each for each in (*lossy, *beside, *learns) if "ThreadSanitizer" in each.stderr]

@@ -21,6 +21,7 @@ from fabricheck.programs.allreduce_lab import judge
 from fabricheck.programs.allreduce_lab.entries import BENCHMARKS, LEAST_BUCKET, MODELS, SCHEMES
 from fabricheck.programs.allreduce_lab.launch import LabRun, iterations, sums
 from fabricheck.programs.allreduce_lab.ratio import growth_of, growths
+from fabricheck.programs.allreduce_lab.read import time_to
 from fabricheck.provenance import SUITE
 from fabricheck.sites.extras import AllreduceExtra, PartitionExtras
 from fabricheck.sites.files import read
@@ -40,18 +41,35 @@ PARAMETERS = {
 
 GOOD = dict(zip(SCHEMES, (2.66, 2.99, 2.36, 1.41), strict=True))
 
+LOSSES = {"loss": 0.001, "sums_skipped": 12, "sums_disagreed": 0}
+LEARNED = {"accuracies": [0.3, 0.4, 0.6], "learned_seconds": [1.0, 2.0, 4.0], "accuracy": 0.6,
+           "drift": 0.004}  # fmt: skip
 
-def run_of(seconds: dict[Metric, float] = GOOD, tail: float | None = 3.0) -> dict[str, Any]:
+
+def run_of(
+    seconds: dict[Metric, float] = GOOD,
+    tail: float | None = 3.0,
+    what: str = "training",
+    **options: Any,
+) -> dict[str, Any]:
     rows = [
         {
             "scheme": str(scheme), "size": 4000, "iterations": 300, "valid": True, "tail": 1.5,
             "time": {"avg": time, "min": time / 2, "p50": time, "p99": 2 * time, "max": 2 * time},
-            **({"loss": 0.001} if scheme is Metric.OPTIREDUCE else {}),
+            "hit": 0.14, "beside": 4e6,
+            **(LOSSES if scheme is Metric.OPTIREDUCE else {}),
         }
         for scheme, time in seconds.items()
     ]  # fmt: skip
-    found = document("allreduce_lab", "training", rows)
-    found["options"] = {"tail": tail}
+    found = document("allreduce_lab", what, rows)
+    found["options"] = {
+        "environment": "long",
+        "tail": tail,
+        "train": False,
+        "buckets": 4,
+        "flows": 4,
+    }
+    found["options"] |= options
     return found
 
 
@@ -72,10 +90,12 @@ def test_the_buckets_of_a_model_are_its_parameters_to_the_byte(name):
 
 def test_a_run_is_read_with_every_scheme_and_the_loss():
     curve = curve_of(run_of())
-    assert judge.averages(curve) == {**GOOD, Metric.ERROR_RATIO: 0.001}
+    assert judge.averages(curve) == GOOD
+    skipped = 12 / (4 * 300 * int(curve.metadata["ranks"]))
+    assert named(curve.variables())["skipped_avg"] == (pytest.approx(skipped), "1")
     assert named(curve.variables())["ring_avg"] == (2.66, "s")
     assert set(named(curve.variables())) == {
-        *(f"{scheme}_avg" for scheme in SCHEMES), "error_ratio_avg",
+        *(f"{scheme}_avg" for scheme in SCHEMES), "error_ratio_avg", "skipped_avg",
     }  # fmt: skip
 
 
@@ -89,8 +109,16 @@ def damaged(change: Any) -> dict[str, Any]:
     ("found", "name", "words"),
     [
         (run_of(), "", "expected the name of the benchmark"),
-        (run_of(tail=1.5), "gpt2_tail3", "p99/p50 of 3.0 by ring.* found training with 1.5"),
-        (run_of({Metric.RING: 1.0}), "gpt2_tail3", "found training with 3.0 by ring$"),
+        (
+            run_of(tail=1.5),
+            "gpt2_tail3",
+            "in long with p99/p50 of 3.0 by ring.* found training in long with p99/p50 of 1.5",
+        ),
+        (
+            run_of({Metric.RING: 1.0}),
+            "gpt2_tail3",
+            "found training in long with p99/p50 of 3.0 by ring$",
+        ),
         (run_of(), "sum_tail3", "expected sum_tail3, which is allreduce"),
         (
             damaged(lambda d: d["results"][1].update(valid=None)),
@@ -108,6 +136,74 @@ def damaged(change: Any) -> dict[str, Any]:
 def test_another_run_or_one_that_nobody_looked_at_is_refused(found, name, words):
     with refused("FC1112", words):
         curve_of(found, name)
+
+
+def beside(kind: str, change: dict[str, Any] = {}, **options: Any) -> dict[str, Any]:  # noqa: B006
+    found = run_of(tail=options.pop("tail", None), what="allreduce", environment=kind, **options)
+    found["environment"] |= {"background_alone": 12e6}
+    for row in found["results"]:
+        row.update({"tail": 2.0, **change})
+    return found
+
+
+def test_sums_are_told_beside_the_ring_of_the_same_run():
+    curve = curve_of(beside("elastic"), "sum_elastic4")
+    found = named(curve.variables())
+    assert {name: found[name][0] for name in ("tail_avg", "hit_avg", "ratio_avg")} == {
+        "tail_avg": 2.0, "hit_avg": 0.14, "ratio_avg": 1.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("found", "name", "words"),
+    [
+        (
+            beside("elastic", {"beside": 1e6}),
+            "sum_elastic4",
+            "flows go on beside the ring, found 1e",
+        ),
+        (
+            beside("elastic", flows=16),
+            "sum_elastic4",
+            "expected sum_elastic4, which is allreduce in",
+        ),
+        (beside("long", tail=3.0), "sum_tail3", "the ring's p99 is 3 medians, found 2$"),
+        (beside("short", {"tail": 1.2}, tail=3.0), "sum_short", "1.3 medians at least, found 1.2"),
+        (beside("short", {"hit": 0.0}, tail=3.0), "sum_short", "found 2 with 0 % of sums hit"),
+        (beside("lossy", {"loss": 5e-4}), "sum_lossy", "0.2 % of frames are dropped, found 0.05 %"),
+    ],
+)
+def test_a_run_whose_ring_does_not_show_its_network_is_refused(found, name, words):
+    with refused("FC1112", words):
+        curve_of(found, name)
+
+
+def learning(**change: Any) -> dict[str, Any]:
+    found = run_of(dict.fromkeys((Metric.RING, Metric.OPTIREDUCE), 0.01), what="allreduce",
+                   train=True)  # fmt: skip
+    for row in found["results"]:
+        row.update({"tail": 2.8, **LEARNED})
+    found["results"][0]["learned_seconds"] = [2.0, 4.0, 8.0]
+    found["results"][1] |= change
+    return found
+
+
+def test_what_learns_is_told_by_when_it_knows_half_beside_the_ring():
+    found = named(curve_of(learning(), "learn_tail3").variables())
+    assert {name: found[name][0] for name in ("ratio_avg", "accuracy_avg", "drift_avg")} == {
+        "ratio_avg": 2.0, "accuracy_avg": 0.6, "drift_avg": 0.004,
+    }  # fmt: skip
+    assert time_to([0.3, 0.4, 0.6], [1.0, 2.0, 4.0]) == 3.0
+    with refused("FC1112", "expected an accuracy of 0.5 in the end"):
+        curve_of(learning(accuracies=[0.1, 0.2, 0.3]), "learn_tail3")
+
+
+def test_replicas_that_are_apart_are_critical():
+    found = run_of()
+    found["results"][3]["sums_disagreed"] = 2
+    verdict = judge.refine(Verdict(Level.GOOD, (), ()), Subject(curve_of(found), None))
+    assert verdict.level is Level.CRITICAL
+    assert verdict.findings[0].startswith("expected all ranks to skip the same sums, found 2 that")
 
 
 def test_the_facts_hold_in_all_rows_of_the_guide():
@@ -167,6 +263,11 @@ def test_a_scaled_training_has_buckets_and_blocks_that_fit_them():
     assert len(given["--buckets"].split(",")) == 5
     assert (given["--tail"], given["--compute"], given["--hadamard-block"]) == ("3.0", "10", "256")
     assert given["--halt-loss"] == "100"
+    assert given["--environment"] == "long"
+    learns = LabRun(Case("learn_elastic4", "tcp-4n")).options(AllreduceExtra(elements=99))
+    assert " ".join(learns).endswith(
+        "--environment elastic --flows 4 --elements 16384 --train --realtime"
+    )
     assert "--buckets" not in LabRun(Case("sum_idle", "tcp-4n")).options(AllreduceExtra())
 
 
@@ -231,4 +332,4 @@ def test_neighbours_are_read_line_by_line(tmp_path):
 
 
 def test_the_registry_has_each_environment_and_model():
-    assert len(BENCHMARKS) == 2 + 3 + 2 * 7
+    assert len(BENCHMARKS) == 2 + 7 + 4 + 2 * 7

@@ -18,7 +18,7 @@ GOOD = dict(zip(SCHEMES, (2.66, 2.99, 2.36, 1.41), strict=True))
 
 
 def sample_of(metric: str, statistic: str, value: float) -> dict[str, Any]:
-    unit = "1" if metric == "error_ratio" else "s"
+    unit = "1" if metric in ("error_ratio", "tail", "ratio") else "s"
     return {"metric": metric, "statistic": statistic, "size": None, "unit": unit, "level": "good",
             "value": value}  # fmt: skip
 
@@ -41,18 +41,32 @@ def test_the_page_has_the_guides_table_with_ratios_and_distributions_with_the_lo
     }
     found["cases"] += [
         case_of("gpt2_tail3", averages | loss),
-        case_of("sum_tail3", percentiles | loss),
+        case_of(
+            "sum_tail3",
+            percentiles
+            | averages
+            | loss
+            | {
+                "tail_avg": sample_of("tail", "avg", 1.6),
+                "ratio_avg": sample_of("ratio", "avg", 0.95),
+            },
+        ),
         case_of("bert_large_tail3", {}),
     ]
     run = load(write(sample.announced(found)))
-    [figure] = figures(run)
+    figure, networks = figures(run)
+    assert networks.table is not None
+    [row] = networks.table.rows
+    assert row[2:] == (
+        "2.66e+03/1.41e+03 = 1.89", "1.33", "1.60", "0.95", "-", "1.23 %", "-", "-", "-",
+    )  # fmt: skip
     assert figure.table is not None
     assert figure.table.head == (
-        "Model", "Env", "Ring", "BCube", "TAR+TCP", "OptiReduce", "Loss",
+        "Model", "Env", "Ring", "BCube", "TAR+TCP", "OptiReduce", "Loss", "Skipped",
     )  # fmt: skip
     assert figure.table.rows == (
         ("GPT-2", "3", "2.66 s (1.89x)", "2.99 s (2.12x)", "2.36 s (1.67x)", "1.41 s (best)",
-         "1.23 %"),
+         "1.23 %", "-"),
     )  # fmt: skip
     [panel] = figure.panels
     assert panel.title.endswith("p99/p50 = 3; OptiReduce lost 1.23 %")

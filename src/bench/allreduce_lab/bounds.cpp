@@ -23,6 +23,12 @@ void Arrivals::add(const Arrivals& other) {
     }
 }
 
+void Arrivals::subtract(const Arrivals& others) {
+    for (std::size_t bin = 0; bin < bins_.size(); ++bin) {
+        bins_[bin] -= others.bins_[bin];
+    }
+}
+
 double Arrivals::by(double share) const {
     const double wanted = share * std::accumulate(bins_.begin(), bins_.end(), 0.0);
     double count = 0.0;
@@ -33,9 +39,10 @@ double Arrivals::by(double share) const {
     return kFirstBin * std::pow(kBin, static_cast<double>(bin + 1));
 }
 
-double stage_bound(const Arrivals& arrivals, double typical, double loss) {
-    constexpr double kLeast = 1.1; // of the typical stage
-    return std::max(kLeast * typical, arrivals.by(1 - loss));
+double stage_bound(const Arrivals& arrivals, double typical, double loss, double most) {
+    constexpr double kLeast = 1.04;
+    return std::clamp(arrivals.by(1 - loss), kLeast * typical / 2,
+                      std::max(kLeast, most) * typical / 2);
 }
 
 void EarlyEnd::note(double median, double loss) {

@@ -14,6 +14,8 @@ class Arrivals {
     /// In seconds since the stage began.
     void note(double seconds);
     void add(const Arrivals& other);
+    /// Leaves those that came after the others, which are among them.
+    void subtract(const Arrivals& others);
     /// The time by which that share of them had come.
     [[nodiscard]] double by(double share) const;
 
@@ -21,9 +23,10 @@ class Arrivals {
     std::array<std::uint32_t, 700> bins_{}; ///< from 10 us to 10 s
 };
 
-/// t_B: the time after which a stage ends whatever is missing, so that a share of `loss` of the
-/// packets would come after it, but longer than the typical stage, of whose packets none may be.
-double stage_bound(const Arrivals& arrivals, double typical, double loss);
+/// t_B, half the time after which a sum ends whatever is missing: so that a share of `loss` of the
+/// packets would come after it in a stage, but a little more than half of a `typical` sum, of whose
+/// packets none may be late, and not more than `most` times that.
+double stage_bound(const Arrivals& arrivals, double typical, double loss, double most);
 
 /// How a stage ended: all was there; all senders said their last and a share of t_C passed; t_B.
 enum class End : std::uint8_t { Full, Early, Bound };
@@ -34,12 +37,11 @@ class EarlyEnd {
     /// Until a stage has told it, t_C is the bound, in seconds.
     explicit EarlyEnd(double bound) : typical_(bound) {}
 
-    /// What a stage took, or would have: the time until every sender had said its last over the
-    /// share of packets that came. The wait after that is left out, or it would feed itself.
+    /// What a stage took, or would have: the time until every sender had said its last, or until
+    /// it was cut, over the share of packets that came. The wait after that is left out, or it
+    /// would feed itself.
     static double sample(End end, double elapsed, double received, double bound) {
-        return end == End::Bound  ? bound
-               : end == End::Full ? elapsed
-                                  : std::min(bound, elapsed / std::max(received, 0.01));
+        return end == End::Full ? elapsed : std::min(bound, elapsed / std::max(received, 0.01));
     }
 
     /// After each stage: the median of the samples of all ranks, and this rank's share lost.

@@ -33,9 +33,11 @@ struct Came {
 struct Compared {
     const float* found;
     const float* expected;   ///< the sum of all contributions
-    const float* substitute; ///< of pieces that never came; nullptr: zero, and the rest of its
-                             ///< block scaled up
+    const float* substitute; ///< what stands for pieces that never came
     std::size_t elements;    ///< what follows is padding
+    double energy;           ///< mean square of an element of a rank; 0: not known, and what lacks
+                             ///< contributions is not looked at
+    bool spread;             ///< by the transform, which rounds
 };
 
 /// Adds to `result` what is found: pieces that lack nothing, and those that never came, are exactly

@@ -3,7 +3,9 @@
 #include "common/statistics.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 namespace allreduce_lab {
 
@@ -13,6 +15,14 @@ constexpr std::uint64_t kSums = 300; // of a probe
 constexpr int kProbes = 8;
 constexpr int kIdleProbes = 3; // without other traffic
 constexpr double kNear = 0.12; // of the ratio asked for; the site accepts 0.15
+// Chosen by us: several sums in a burst, several bursts in a probe, and less than half of the time,
+// so that the median stays that of the idle network.
+constexpr double kLongBurst = 0.15; // seconds
+constexpr double kLongPause = 0.50;
+// Medians of a sum. Of four ranks one has a burst every 60 sums or so.
+constexpr double kShortBurst = 2.0;
+constexpr double kShortPause = 250.0;
+constexpr auto kSettle = std::chrono::seconds(1); // of TCP's windows, and then to count
 
 struct Probe {
     double median = 0.0;
@@ -23,7 +33,7 @@ bool probe(Meeting& meeting, Options options, const Work& ring, Environment& fou
     options.iterations = kSums;
     options.validate = options.inject_error = false;
     options.time_budget.reset();
-    Result result = std::move(measure(meeting, options, {ring}).front());
+    Result result = std::move(measure(meeting, options, {ring}, nullptr).front());
     found.failure = result.failure;
     found.signal = result.signal;
     if (!result.failure.empty() || result.signal != 0) {
@@ -41,11 +51,26 @@ std::string words(double value) {
     return text.data();
 }
 
+double flows_alone(Meeting& meeting, Traffic& traffic) {
+    traffic.begin(0.0);
+    std::this_thread::sleep_for(kSettle);
+    const Sent before = traffic.sent();
+    std::this_thread::sleep_for(kSettle);
+    const Sent after = traffic.sent();
+    meeting.barrier();
+    return static_cast<double>(after.bytes - before.bytes) /
+           std::max(after.seconds - before.seconds, 1e-3);
+}
+
 } // namespace
 
-Environment tail_environment(Meeting& meeting, const Options& options, const Work& ring,
-                             Bursts& bursts) {
+Environment begin_traffic(Meeting& meeting, const Options& options, const Work& ring,
+                          Traffic& traffic) {
     Environment found;
+    if (options.environment == Network::Elastic) {
+        found.alone = flows_alone(meeting, traffic);
+        return found;
+    }
     Probe last;
     const double wanted = *options.tail;
     int idle_probes = 0;
@@ -67,9 +92,15 @@ Environment tail_environment(Meeting& meeting, const Options& options, const Wor
     }
     // A link of which a burst takes the share u is 1 / (1 - u) times as slow.
     double share = 1 - 1 / wanted;
+    if (options.environment == Network::Short) {
+        found.background = share * link;
+        traffic.begin(found.background, kShortBurst * last.median, kShortPause * last.median);
+        return found;
+    }
+    traffic.begin(share * link, kLongBurst, kLongPause);
     for (int count = 0; count < kProbes; ++count) {
         found.background = share * link;
-        bursts.set_rate(found.background);
+        traffic.set_rate(found.background);
         if (!probe(meeting, options, ring, found, last)) {
             return found;
         }

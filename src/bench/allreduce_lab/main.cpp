@@ -75,13 +75,13 @@ class Run {
             "the start", [&] { context_ = connected(rendezvous, options_, address_); }, [] {});
         hosts_ = hosts_of(meeting_);
         watch_interrupts();
-        std::unique_ptr<Bursts> bursts;
-        if (options_.tail) {
-            bursts = std::make_unique<Bursts>(meeting_, address_);
+        std::unique_ptr<Traffic> traffic;
+        if (options_.tail || options_.environment == Network::Elastic) {
+            traffic = std::make_unique<Traffic>(meeting_, options_, address_);
             const std::vector<Bucket> vector = {{buckets_.front().data, options_.elements}};
             Engine ring = engine(meeting_, options_, Scheme::Ring, context_, address_, vector);
             const Work probe = work(ring, vector, 0.0);
-            environment_ = tail_environment(meeting_, options_, probe, *bursts);
+            environment_ = begin_traffic(meeting_, options_, probe, *traffic);
             if (!environment_->failure.empty() || environment_->signal != 0) {
                 results_[0].failure = environment_->failure;
                 results_[0].signal = environment_->signal;
@@ -90,11 +90,20 @@ class Run {
         }
         std::vector<Work> works;
         for (const Scheme scheme : options_.schemes) {
-            engines_.push_back(engine(meeting_, options_, scheme, context_, address_, buckets_));
+            engines_.push_back(
+                engine(meeting_, options_, scheme, context_, address_, buckets_, works));
             works.push_back(
                 work(engines_.back(), buckets_, static_cast<double>(options_.compute) * 1e-3));
+            if (options_.train) {
+                learners_.push_back(std::make_unique<Learner>(context_, options_.seed));
+                works.back().learner = learners_.back().get();
+            }
         }
-        results_ = measure(meeting_, options_, works);
+        results_ = measure(meeting_, options_, works, traffic.get());
+        if (traffic != nullptr && results_.front().failure.empty() &&
+            results_.front().signal == 0) {
+            add_sent(traffic->sent());
+        }
     }
 
     int tell_all(bool realtime) {
@@ -124,18 +133,30 @@ class Run {
     void interrupt(int signal) { results_[0].signal = signal; }
 
   private:
+    // Bytes/s of those that send, while they do.
+    void add_sent(const Sent& own) {
+        double bytes = 0.0;
+        double seconds = 0.0;
+        for (const Sent& each : meeting_.exchange(own)) {
+            bytes += static_cast<double>(each.bytes);
+            seconds += each.seconds;
+        }
+        environment_->sent = bytes / std::max(seconds, 1e-9);
+    }
     Work work(const Engine& engine, const std::vector<Bucket>& buckets, double compute) {
         Allreduce* const allreduce = engine.allreduce.get();
         std::size_t elements = 0;
         for (const Bucket& bucket : buckets) {
             elements += bucket.elements;
         }
-        return {buckets.front().data, elements,
+        return {buckets.front().data,
+                elements,
                 [buckets, allreduce, compute] { return train(*allreduce, buckets, compute); },
                 [this, buckets, allreduce](Turn turn) {
                     return compare(*allreduce, buckets, turn, options_.size);
                 },
-                [this] { context_->closeConnections(); }};
+                [this] { context_->closeConnections(); },
+                nullptr};
     }
 
     Options& options_;
@@ -147,6 +168,7 @@ class Run {
     std::vector<std::string> hosts_;
     std::optional<Environment> environment_;
     std::vector<Engine> engines_;
+    std::vector<std::unique_ptr<Learner>> learners_;
     std::vector<Result> results_; ///< of each scheme
     std::string failure_;
     int signal_ = 0;

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 
 namespace allreduce_lab {
 
@@ -28,6 +29,8 @@ struct Word {
     double seconds = 0.0; ///< from the barrier to the end of the sum, or to its trouble
     Outcome outcome;
     Deviation deviation;
+    bool hit = false;    ///< by other traffic of this rank
+    double beside = 0.0; ///< bytes that this rank sent of it
     std::array<char, 200> trouble{};
 };
 
@@ -41,21 +44,51 @@ const char* sentence_of(const std::string& words) {
     return words.c_str() + (end == std::string::npos ? 0 : end + 2);
 }
 
-Word sum_once(Meeting& meeting, const Options& options, const Work& work, Turn turn) {
+constexpr std::uint64_t kStepsBetweenTests = 10;
+
+void say_trouble(Word& word, const char* sentence) {
+    (void)std::snprintf(word.trouble.data(), word.trouble.size(), "%s", sentence);
+}
+
+// With --train the data are gradients, which all ranks get, to know what their sum must be.
+void make_data(const Work& work, Turn& turn, Word& word, int rank) {
+    try {
+        if (work.learner != nullptr) {
+            turn.given = work.learner->gradients();
+            turn.count = work.elements;
+        }
+        fill({work.data, work.elements}, turn, rank);
+    } catch (const std::exception& error) {
+        say_trouble(word, sentence_of(error.what()));
+    }
+}
+
+Word sum_once(Meeting& meeting, const Options& options, const Work& work, Turn turn,
+              const Traffic* traffic) {
     Word word;
-    fill({work.data, work.elements}, turn, options.rank);
+    make_data(work, turn, word, options.rank);
     if (options.inject_error && options.rank == options.size - 1) {
         work.data[work.elements / 2] += 1.0F;
     }
     meeting.barrier();
+    const Sent before = traffic == nullptr ? Sent{} : traffic->sent();
     const auto begin = Clock::now();
     try {
-        word.outcome = work.sum();
+        if (word.trouble.front() == 0) {
+            word.outcome = work.sum();
+        }
     } catch (const std::exception& error) {
-        (void)std::snprintf(word.trouble.data(), word.trouble.size(), "%s",
-                            sentence_of(error.what()));
+        say_trouble(word, sentence_of(error.what()));
     }
     word.seconds = seconds_since(begin);
+    if (traffic != nullptr) {
+        const Sent after = traffic->sent();
+        word.hit = before.on || after.on || after.bursts > before.bursts;
+        word.beside = static_cast<double>(after.bytes - before.bytes);
+        if (traffic->broken() && word.trouble.front() == 0) {
+            say_trouble(word, "a connection of the other traffic broke");
+        }
+    }
     word.signal = bench::interrupted_by();
     if (word.trouble.front() != 0) {
         work.give_up();
@@ -165,12 +198,24 @@ bool note(Result& result, const std::vector<Word>& words, const Options& options
     if (iteration >= options.warmup) {
         add(result.outcome, outcome);
         result.seconds.push_back(slowest);
+        bool hit = false;
+        for (const Word& word : words) {
+            hit = hit || word.hit;
+            result.beside += word.beside;
+        }
+        result.hit += hit ? 1 : 0;
+        result.disagreed += std::any_of(words.begin(), words.end(), [&](const Word& word) {
+            return word.outcome.skipped != words.front().outcome.skipped;
+        });
         if (options.validate) {
             const std::uint64_t before = result.exact;
             for (const Word& word : words) {
                 result.exact += word.deviation.exact;
             }
-            result.unchecked += result.exact == before ? 1 : 0;
+            const bool used = std::any_of(words.begin(), words.end(), [](const Word& word) {
+                return word.outcome.skipped == 0;
+            });
+            result.unchecked += used && result.exact == before ? 1 : 0;
         }
         if (outcome.lost > 0 && options.validate) {
             note_errors(result, words, work.elements);
@@ -179,10 +224,36 @@ bool note(Result& result, const std::vector<Word>& words, const Options& options
     return true;
 }
 
+// A step with the sum, untimed, as computing is; what the ranks know of each other is timed.
+void learn(Meeting& meeting, const Options& options, Result& result, const Work& work,
+           const Word& own) {
+    Learner& learner = *work.learner;
+    if (own.outcome.skipped == 0) {
+        learner.learn(work.data);
+    }
+    const std::uint64_t step = result.seconds.size();
+    if (options.resync > 0 && step % options.resync == 0) {
+        result.drift = std::max(result.drift, learner.drift());
+        const auto begin = Clock::now();
+        learner.resync();
+        const std::vector<double> all = meeting.exchange(seconds_since(begin));
+        result.seconds.back() += *std::max_element(all.begin(), all.end());
+    }
+    if (step % kStepsBetweenTests == 0) {
+        const std::vector<double> all = meeting.exchange(learner.accuracy());
+        result.accuracy.push_back(*std::min_element(all.begin(), all.end()));
+        result.learned_seconds.push_back(
+            std::accumulate(result.seconds.begin(), result.seconds.end(), 0.0));
+    }
+    if (step == options.iterations) {
+        result.drift = std::max(result.drift, learner.drift());
+    }
+}
+
 } // namespace
 
 std::vector<Result> measure(Meeting& meeting, const Options& options,
-                            const std::vector<Work>& works) {
+                            const std::vector<Work>& works, const Traffic* traffic) {
     std::vector<Result> results(works.size());
     for (Result& result : results) {
         result.seconds.reserve(options.iterations);
@@ -197,7 +268,8 @@ std::vector<Result> measure(Meeting& meeting, const Options& options,
         }
         for (std::size_t each = 0; going && each < works.size(); ++each) {
             try {
-                Word word = sum_once(meeting, options, works[each], {options.seed, iteration});
+                Word word =
+                    sum_once(meeting, options, works[each], {options.seed, iteration}, traffic);
                 word.stop = iteration >= options.warmup && options.time_budget &&
                             seconds_since(begin) >= *options.time_budget;
                 const std::vector<Word> words = meeting.exchange(word);
@@ -206,9 +278,12 @@ std::vector<Result> measure(Meeting& meeting, const Options& options,
                 }
                 more = more && !words.front().stop;
                 going = note(results[each], words, options, works[each], iteration);
-            } catch (const RankLost& lost) {
-                results[each].failure =
-                    std::string(lost.what()) + ", at sum " + std::to_string(iteration + 1);
+                if (going && works[each].learner != nullptr && iteration >= options.warmup) {
+                    learn(meeting, options, results[each], works[each], word);
+                }
+            } catch (const std::exception& error) { // a rank is lost, or its gradients are
+                results[each].failure = std::string(sentence_of(error.what())) + ", at sum " +
+                                        std::to_string(iteration + 1);
                 going = false;
             }
         }

@@ -132,11 +132,14 @@ sockaddr_in bound(const Descriptor& socket, in_addr address) {
     return own;
 }
 
-// The kernel alone would try for two minutes.
-bool connect_until(const Descriptor& socket, sockaddr_in address, Clock::time_point deadline) {
+} // namespace
+
+bool connect_until(const Descriptor& socket, const sockaddr_in& address, double timeout) {
+    const auto deadline = after(timeout);
+    sockaddr_in place = address;
     const int flags = fcntl(socket.number(), F_GETFL);
     (void)fcntl(socket.number(), F_SETFL, flags | O_NONBLOCK);
-    int error = connect(socket.number(), plain(address), sizeof address) == 0 ? 0 : errno;
+    int error = connect(socket.number(), plain(place), sizeof place) == 0 ? 0 : errno;
     if (error == EINPROGRESS && ready(socket.number(), POLLOUT, deadline)) {
         socklen_t length = sizeof error;
         (void)getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &error, &length);
@@ -144,8 +147,6 @@ bool connect_until(const Descriptor& socket, sockaddr_in address, Clock::time_po
     (void)fcntl(socket.number(), F_SETFL, flags);
     return error == 0;
 }
-
-} // namespace
 
 Meeting::Meeting(Rendezvous& rendezvous, int rank, int size, in_addr address, double timeout)
     : rank_(rank), size_(size), timeout_(timeout) {
@@ -239,7 +240,7 @@ void Meeting::come_to_rank_0(Rendezvous& rendezvous) {
     Descriptor socket = tcp_socket();
     const Hello hello{run_word_, rank_};
     const auto deadline = after(timeout_);
-    if (!connect_until(socket, place.address, deadline) ||
+    if (!connect_until(socket, place.address, timeout_) ||
         write_all(socket.number(), &hello, sizeof hello, deadline) != Ending::Done) {
         throw UsageError("rank 0 does not answer at " + words_of(place.address) +
                          ": it has ended, or its key is of an earlier run; give each run a "

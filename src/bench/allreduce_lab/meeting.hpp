@@ -23,6 +23,9 @@ class RankLost : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// Whether a socket is connected in time: the kernel alone would try for two minutes.
+bool connect_until(const Descriptor& socket, const sockaddr_in& address, double timeout);
+
 /// A star around rank 0.
 class Meeting {
   public:

@@ -24,9 +24,15 @@ constexpr bench::Choices<Scheme, 10> kSchemes = {
      {"allreduce_halving_doubling", Scheme::LegacyHalvingDoubling},
      {"allreduce_bcube", Scheme::LegacyBcube}}};
 
-constexpr std::array<const char*, 11> kOfOptireduce = {
-    "no-hadamard", "payload",  "tr-timeout", "calibration", "loss-target", "rate",
-    "rtt-low",     "rtt-high", "skip-loss",  "halt-loss",   "inject-loss"};
+constexpr bench::Choices<Network, 5> kNetworks = {{{"plain", Network::Plain},
+                                                   {"long", Network::Long},
+                                                   {"short", Network::Short},
+                                                   {"elastic", Network::Elastic},
+                                                   {"lossy", Network::Lossy}}};
+
+constexpr std::array<const char*, 12> kOfOptireduce = {
+    "no-hadamard", "payload", "tr-timeout", "calibration", "loss-target", "tail-target",
+    "rate",        "rtt-low", "rtt-high",   "skip-loss",   "halt-loss",   "inject-loss"};
 
 bool is_power(int number, int base) {
     while (number > 1 && number % base == 0) {
@@ -99,8 +105,14 @@ void add_training(bench::OptionTable& table, Options& options) {
     table.count("tr-threads-offset,tr_threads_offset=CORE", options.core, {0, 4095},
                 "for the thread that communicates, none of the cores of taskset");
     table.flag("relaxed", options.relaxed, "run on fewer than four cores all the same");
+    table.choice("environment", options.environment, kNetworks,
+                 "other traffic, or the frames that a link drops");
     add_number(table, "tail=RATIO", options.tail,
-               "p99 over p50 that other traffic between ranks 0 and 1 must make");
+               "p99 over p50 of a ring that bursts must make; alone it means --environment long");
+    table.count("flows=N", options.flows, {2, 256}, "processes whose ring is the elastic traffic");
+    table.flag("train", options.train, "sum gradients of a network that learns by them");
+    table.count("resync=N", options.resync, {1, kMostIterations},
+                "steps between two copies of rank 0's weights to all", "none");
     table.flag("realtime", options.realtime, "ahead of other work (SCHED_RR), where allowed");
 }
 
@@ -118,12 +130,14 @@ void add_bounded(bench::OptionTable& table, Options& options) {
     table.count("calibration=N", options.calibration, {20, 100'000}, "sums that t_B is taken from");
     add_number(table, "loss-target=PERCENT", options.loss_target,
                "of the packets that may come after t_B");
+    add_number(table, "tail-target=RATIO", options.tail_target,
+               "typical sums that twice t_B may be");
     table.count("rate=MBIT", options.rate, {1, 1'000'000},
                 "of a sender at most, lowered as packets take longer", "as the socket takes it");
     table.count("rtt-low=US", options.rtt_low, {1, 1'000'000}, "round trip that lets it rise");
     table.count("rtt-high=US", options.rtt_high, {1, 1'000'000}, "round trip that makes it fall");
     table.count("skip-loss=PERCENT", options.skip_loss, {1, kPercent},
-                "of a bucket: the sum is not used");
+                "of a shard's contributions: no rank uses the sum");
     table.count("halt-loss=PERCENT", options.halt_loss, {1, kPercent}, "of a bucket: the run ends");
     table.count("inject-loss=N", options.inject_loss, {2, kMostIterations},
                 "do not send every N-th packet, to see it counted", "none");
@@ -149,6 +163,22 @@ void check_combination(const Options& options, const bench::OptionTable& table) 
     }
     if (options.tail && (*options.tail <= 1 || options.size < 2)) {
         throw UsageError("option --tail: a ratio above 1 is needed, and two ranks or more");
+    }
+    const bool has_bursts =
+        options.environment == Network::Long || options.environment == Network::Short;
+    if (has_bursts != options.tail.has_value() ||
+        (options.environment == Network::Elastic && options.size < 2)) {
+        throw UsageError("option --environment: long and short need a --tail, the others have "
+                         "none, and elastic needs two ranks or more");
+    }
+    if (options.train && (options.elements != kLearned || !options.buckets.empty() ||
+                          options.size > kMostLearners)) {
+        throw UsageError("option --train: its gradients are --elements " +
+                         std::to_string(kLearned) + " without --buckets, of at most " +
+                         std::to_string(kMostLearners) + " ranks");
+    }
+    if (options.resync > 0 && !options.train) {
+        throw UsageError("option --resync is for --train");
     }
     if ((options.hadamard_block & (options.hadamard_block - 1)) != 0) {
         throw UsageError("option --hadamard-block: " + std::to_string(options.hadamard_block) +
@@ -205,6 +235,9 @@ Options parse_options(int argc, char** argv) {
             }
             if (options.time_budget && !table.given("iteration-count")) {
                 options.iterations = kMostIterations;
+            }
+            if (options.tail && !table.given("environment")) {
+                options.environment = Network::Long;
             }
             check_combination(options, table);
         });

@@ -29,6 +29,13 @@ enum class Scheme : std::uint8_t {
 
 std::string_view name_of(Scheme scheme);
 
+/// Floats of the vector of --train, its parameters and zeros; ranks whose gradients add exactly.
+constexpr std::uint64_t kLearned = 16384;
+constexpr int kMostLearners = 16;
+
+/// The network that is measured in.
+enum class Network : std::uint8_t { Plain, Long, Short, Elastic, Lossy };
+
 struct Options : bench::CommonOptions {
     Options() { validate = true; } // as gloo's benchmark
 
@@ -61,11 +68,15 @@ struct Options : bench::CommonOptions {
     // Of an iteration of a training.
     std::vector<std::uint64_t> buckets; ///< bytes of each, in the order in which they are ready
     std::uint64_t compute = 0;          ///< milliseconds without communication
+    bool train = false;                 ///< gradients of a network that learns by them
+    std::uint64_t resync = 0;           ///< steps between two of its resyncs; 0: none
     bool relaxed = false;               ///< fewer cores than it needs will do
     std::optional<std::uint64_t> core;  ///< of the thread that communicates
 
     // Of the environment.
+    Network environment = Network::Plain;
     std::optional<double> tail; ///< p99 over p50 of a ring's sums
+    int flows = 4;              ///< processes of the guide's ring
     bool realtime = false;
 
     // Of the transpose allreduce, and its bounded transport.
@@ -74,11 +85,12 @@ struct Options : bench::CommonOptions {
     std::size_t payload = 1452; ///< bytes of a packet, without header
     std::uint64_t bound = 0;    ///< t_B in milliseconds; 0: calibrated
     std::uint64_t calibration = 100;
-    double loss_target = 2.0;     ///< percent
+    double loss_target = 0.2;     ///< percent
+    double tail_target = 1.2;     ///< typical sums that one takes at most
     std::uint64_t rate = 0;       ///< Mbit/s; 0: as the socket takes it
     std::uint64_t rtt_low = 1000; ///< microseconds
     std::uint64_t rtt_high = 10'000;
-    std::uint64_t skip_loss = 10; ///< percent
+    std::uint64_t skip_loss = 50; ///< percent
     std::uint64_t halt_loss = 50;
     std::uint64_t inject_loss = 0; ///< every so many-th packet is not sent; 0: none
 };

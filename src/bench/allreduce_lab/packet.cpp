@@ -5,10 +5,11 @@ namespace allreduce_lab {
 namespace {
 
 constexpr unsigned kMagic = 0xA7;
-constexpr unsigned kVersion = 2;
+constexpr unsigned kVersion = 3;
 constexpr unsigned kByte = 8;
 constexpr unsigned kNibble = 4;
 constexpr unsigned kLowNibble = 0xF;
+constexpr unsigned kSkips = 0x8; // of the second byte's low nibble, whose rest is the kind
 constexpr unsigned kLacks = 0x7; // of the high nibble of the last byte; the rest marks the last
 
 // Network order.
@@ -34,8 +35,8 @@ const unsigned char* take(const unsigned char* next, Whole& value) {
 
 void write_packet(unsigned char* packet, const PacketHeader& header) {
     *packet++ = kMagic;
-    *packet++ =
-        static_cast<unsigned char>(kVersion << kNibble | static_cast<unsigned>(header.kind));
+    *packet++ = static_cast<unsigned char>(kVersion << kNibble | (header.skips ? kSkips : 0U) |
+                                           static_cast<unsigned>(header.kind));
     *packet++ = header.source;
     packet = put(packet, header.run);
     packet = put(packet, header.stamp);
@@ -48,10 +49,11 @@ void write_packet(unsigned char* packet, const PacketHeader& header) {
 
 bool read_packet(const unsigned char* packet, std::size_t bytes, PacketHeader& header) {
     if (bytes < kHeaderBytes || packet[0] != kMagic || packet[1] >> kNibble != kVersion ||
-        (packet[1] & kLowNibble) > static_cast<unsigned>(PacketKind::Echo)) {
+        (packet[1] & (kSkips - 1)) > static_cast<unsigned>(PacketKind::Echo)) {
         return false;
     }
-    header.kind = static_cast<PacketKind>(packet[1] & kLowNibble);
+    header.kind = static_cast<PacketKind>(packet[1] & (kSkips - 1));
+    header.skips = (packet[1] & kSkips) != 0;
     header.source = packet[2];
     const unsigned char* next = take(packet + 3, header.run);
     next = take(next, header.stamp);
@@ -62,7 +64,8 @@ bool read_packet(const unsigned char* packet, std::size_t bytes, PacketHeader& h
     header.last = high > kLacks;
     header.lacks = static_cast<std::uint8_t>(high & kLacks);
     header.incast = *next & kLowNibble;
-    return header.incast > 0 && (header.lacks == 0 || header.kind != PacketKind::Scatter);
+    return header.incast > 0 &&
+           ((header.lacks == 0 && !header.skips) || header.kind != PacketKind::Scatter);
 }
 
 } // namespace allreduce_lab

@@ -23,6 +23,7 @@ struct PacketHeader {
     std::uint16_t timeout = 0; ///< the sender's last sample of t_C, in 10 us
     bool last = false;         ///< among the last of its shard
     std::uint8_t lacks = 0;    ///< contributions that a summed piece lacks, 7 for more
+    bool skips = false;        ///< a rank lost too much of this bucket: nobody uses its sum
     std::uint8_t incast = 1;   ///< senders at once that the source wants, 1 to 15
 };
 

@@ -57,9 +57,12 @@ bench::Row row_of(const Options& options, Scheme scheme, const Result& result) {
                                      result.seconds.size()),
              "1"},
             {"sums_unchecked", result.unchecked, "1"},
-            {"valid", options.validate && result.failure.empty() && result.unchecked == 0
-                          ? bench::Value(true)
-                          : bench::Value()}};
+            {"hit", static_cast<double>(result.hit) / static_cast<double>(ascending.size()), "1"},
+            {"beside", result.beside / bench::sum(ascending), "B/s"},
+            {"valid",
+             options.validate && result.failure.empty() && result.unchecked == 0 && result.exact > 0
+                 ? bench::Value(true)
+                 : bench::Value()}};
 }
 
 using Counts = std::vector<std::pair<const char*, std::uint64_t>>;
@@ -72,6 +75,7 @@ Counts counts_of(const Result& result, const Odd& odd) {
             {"stages_early", outcome.ends[1]},
             {"stages_bound", outcome.ends[2]},
             {"sums_skipped", outcome.skipped},
+            {"sums_disagreed", result.disagreed},
             {"sums_inexact", result.inexact},
             {"late", odd.late},
             {"ahead", odd.ahead},
@@ -97,7 +101,8 @@ void add_bounded(bench::Report& report, bench::Row row, const Result& result,
     const Outcome& outcome = result.outcome;
     const double loss = static_cast<double>(outcome.lost) /
                         static_cast<double>(std::max<std::uint64_t>(outcome.expected, 1));
-    add_field(row, "bound", bounded.bound, "s");
+    add_field(row, "bound", bounded.bound.seconds, "s");
+    add_field(row, "bound_halves", bounded.bound.halves, "s");
     add_field(row, "send_rate", bounded.rate, "B/s");
     add_field(row, "loss", loss, "1");
     add_field(row, "error", result.error, "1");
@@ -108,7 +113,7 @@ void add_bounded(bench::Report& report, bench::Row row, const Result& result,
     }
     report.add(std::move(row));
     bench::print(report.stream(), "# Bound: %.3f ms; loss %.4f %%; error %.3g, peak %.3g\n#",
-                 bounded.bound * 1e3, 100 * loss, result.error, result.peak);
+                 bounded.bound.seconds * 1e3, 100 * loss, result.error, result.peak);
     for (const auto& [name, count] : counts) {
         bench::print(report.stream(), " %s %llu", name, static_cast<unsigned long long>(count));
     }
@@ -126,9 +131,17 @@ int tell(Options& options, const Circumstances& where, const std::vector<Told>& 
     report.fact("clock_overhead", std::vector<double>{where.clock_overhead}, "Clock");
     report.fact("realtime", where.realtime);
     if (where.environment) {
-        report.fact("tail_idle", where.environment->idle, "p99/p50 of a ring, idle");
-        report.fact("tail", where.environment->found, "p99/p50 of a ring, with other traffic");
-        report.fact("background", where.environment->background, "Other traffic (B/s)");
+        const auto add = [&report](const char* name, double found, const char* label) {
+            if (found > 0) { // the environment has it
+                report.fact(name, found, label);
+            }
+        };
+        const Environment& found = *where.environment;
+        add("tail_idle", found.idle, "p99/p50 of a ring, idle");
+        add("tail", found.found, "p99/p50 of a ring, with other traffic");
+        add("background", found.background, "Other traffic asked for (B/s)");
+        add("background_sent", found.sent, "Other traffic sent (B/s)");
+        add("background_alone", found.alone, "Other traffic without sums (B/s)");
     }
     bench::print(report.stream(), "# allreduce_lab v%s\n", BENCH_VERSION);
     report.print_facts();
@@ -138,10 +151,17 @@ int tell(Options& options, const Circumstances& where, const std::vector<Told>& 
         if (result.seconds.empty()) {
             continue;
         }
+        bench::Row row = row_of(options, scheme, result);
+        if (options.train && !result.accuracy.empty()) {
+            add_field(row, "accuracy", result.accuracy.back(), "1");
+            add_field(row, "accuracies", result.accuracy, "1");
+            add_field(row, "learned_seconds", result.learned_seconds, "s");
+            add_field(row, "drift", result.drift, "1");
+        }
         if (bounded) {
-            add_bounded(report, row_of(options, scheme, result), result, *bounded);
+            add_bounded(report, std::move(row), result, *bounded);
         } else {
-            report.add(row_of(options, scheme, result));
+            report.add(std::move(row));
         }
     }
     if (!failure.empty()) {

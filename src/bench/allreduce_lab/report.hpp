@@ -1,6 +1,7 @@
 // What rank 0 says in the end.
 #pragma once
 
+#include "allreduce_lab/engine.hpp"
 #include "allreduce_lab/environment.hpp"
 #include "allreduce_lab/transport.hpp"
 
@@ -11,9 +12,9 @@ namespace allreduce_lab {
 
 /// Of a bounded transport.
 struct Bounded {
-    double bound; ///< t_B in seconds
-    double rate;  ///< bytes/s of this rank's sender in the end, 0 if it is not paced
-    Odd odd;      ///< of all ranks
+    Bound bound;
+    double rate; ///< bytes/s of this rank's sender in the end, 0 if it is not paced
+    Odd odd;     ///< of all ranks
 };
 
 /// Of one scheme.

@@ -19,6 +19,7 @@ struct Slot {
     std::uint64_t ended = 0; ///< sources whose last pieces came
     double last_time = 0.0;  ///< when the latest piece came
     bool closed = false;
+    bool skips = false; ///< a sender, or this rank, lost too much of the bucket
 
     /// A new piece of that source, which may be among its last.
     void came(std::size_t source, bool is_last, double time) {
@@ -33,7 +34,7 @@ struct Slot {
         std::fill(last.begin(), last.end(), std::uint8_t{0});
         std::fill(highest.begin(), highest.end(), 0U);
         total = ended = 0;
-        closed = false;
+        closed = skips = false;
     }
 };
 

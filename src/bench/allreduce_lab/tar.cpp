@@ -10,8 +10,13 @@ namespace allreduce_lab {
 
 namespace {
 
-constexpr double kPercent = 100.0;
 constexpr double kOfRounding = 5e-3; // of the transform, for each rank
+
+double percent(std::uint64_t part, std::uint64_t all) {
+    constexpr double kPercent = 100.0;
+    return kPercent * static_cast<double>(part) /
+           static_cast<double>(std::max<std::uint64_t>(all, 1));
+}
 
 } // namespace
 
@@ -34,7 +39,6 @@ Tar::Tar(const Options& options, std::vector<Bucket> buckets, Transport& transpo
         const std::size_t all = filled(buckets_[bucket].elements);
         if (spread_) {
             blocks_.resize(std::max(blocks_.size(), all));
-            missing_.resize(std::max(missing_.size(), all / options.hadamard_block));
             summed_[bucket].padding.resize(all - buckets_[bucket].elements);
         }
         Came& came = summed_[bucket].came;
@@ -52,19 +56,24 @@ Outcome Tar::run(std::size_t bucket) {
     lay_out(buckets_[bucket], summed.seed);
     stages_[0] = exchange(PacketKind::Scatter);
     sum_own_shard(summed.came);
+    const auto interrupted = [] { return bench::interrupted_by() != 0; }; // ends stages at once
+    if (interrupted() ||
+        percent(stages_[0].lost, stages_[0].expected) > static_cast<double>(options_.skip_loss)) {
+        transport_.skip();
+    }
     stages_[1] = exchange(PacketKind::Gather);
-    gather_shards(summed.came);
+    summed.skipped = transport_.skips() || interrupted();
+    if (!summed.skipped) {
+        gather_shards(summed);
+    }
     ++sequence_;
     Outcome result = outcome();
-    const double loss = kPercent * static_cast<double>(result.lost) /
-                        static_cast<double>(std::max<std::uint64_t>(result.expected, 1));
-    const bool interrupted = bench::interrupted_by() != 0; // which ends stages at once
-    if (!interrupted && loss > static_cast<double>(options_.halt_loss)) {
+    const double loss = percent(result.lost, result.expected);
+    if (!interrupted() && loss > static_cast<double>(options_.halt_loss)) {
         throw std::runtime_error("lost " + std::to_string(loss) + " % of a bucket, more than " +
                                  std::to_string(options_.halt_loss) +
                                  " % (--halt-loss): training on would do harm");
     }
-    summed.skipped = interrupted || loss > static_cast<double>(options_.skip_loss);
     if (summed.skipped) {
         result.skipped = 1;
         return result;
@@ -89,7 +98,6 @@ void Tar::bring_back(const Bucket& bucket, Summed& summed) {
     const float* vector = transport_.work();
     if (spread_) {
         wire().take_up(vector, blocks_.data());
-        scale_blocks(summed.came);
         inverse_hadamard(blocks_.data(), filled_, options_.hadamard_block, summed.seed);
         vector = blocks_.data();
         std::copy(vector + bucket.elements, vector + filled_, summed.padding.begin());
@@ -133,55 +141,50 @@ void Tar::sum_own_shard(Came& came) {
     }
 }
 
-// What nobody summed for us: spread over blocks, zeros only make these smaller, which is mended
-// afterwards; without the transform the own part, times the ranks, is the best guess.
-void Tar::gather_shards(Came& came) {
-    for (std::size_t rank = 0; rank < ranks_; ++rank) {
-        if (rank == rank_) {
-            continue;
+// What never came is the own part, as many times as fits what did come: once where ranks have
+// nothing in common, and as often as there are ranks where all have the same.
+void Tar::gather_shards(Summed& summed) {
+    summed.factor = 1.0F;
+    if (stages_[1].lost > 0) {
+        double both = 0.0;
+        double own = 0.0;
+        each_gathered([&](const float* other, const float* work, std::size_t count) {
+            for (std::size_t index = 0; other != nullptr && index < count; ++index) {
+                both += double{other[index]} * double{work[index]};
+                own += double{work[index]} * double{work[index]};
+            }
+        });
+        const double fitted = own > 0 ? both / own : 1.0;
+        summed.factor = static_cast<float>(std::clamp(fitted, 0.0, static_cast<double>(ranks_)));
+    }
+    each_gathered([&](const float* other, float* work, std::size_t count) {
+        if (other != nullptr) {
+            std::copy(other, other + count, work);
+            return;
         }
-        const std::size_t whose = shard_of(rank, sequence_, ranks_);
-        float* const work = transport_.work() + whose * shard_;
-        const float* const other = transport_.from(PacketKind::Gather, rank);
-        for (std::size_t begin = 0, piece = 0; begin < shard_;
-             begin += transport_.piece(), ++piece) {
-            const std::size_t end = std::min(begin + transport_.piece(), shard_);
-            if (transport_.has(PacketKind::Gather, rank, piece)) {
-                std::copy(other + begin, other + end, work + begin);
-                came.of(whose, piece) = transport_.lacks(rank, piece);
-                continue;
-            }
-            came.of(whose, piece) = Came::kNothing;
-            for (std::size_t index = begin; index < end; ++index) {
-                work[index] = spread_ ? 0.0F : work[index] * static_cast<float>(ranks_);
-            }
+        for (std::size_t index = 0; index < count; ++index) {
+            work[index] *= summed.factor;
+        }
+    });
+    for (std::size_t rank = 0; rank < ranks_; ++rank) {
+        for (std::size_t piece = 0; rank != rank_ && piece < summed.came.pieces(); ++piece) {
+            summed.came.of(shard_of(rank, sequence_, ranks_), piece) =
+                transport_.has(PacketKind::Gather, rank, piece) ? transport_.lacks(rank, piece)
+                                                                : Came::kNothing;
         }
     }
 }
 
-void Tar::scale_blocks(const Came& came) {
-    std::fill(missing_.begin(), missing_.end(), 0);
-    for (std::size_t whose = 0; whose < ranks_; ++whose) {
-        for (std::size_t piece = 0; piece < came.pieces(); ++piece) {
-            const std::size_t begin = whose * shard_ + piece * came.piece;
-            if (came.at(begin) != Came::kNothing) {
-                continue;
-            }
-            const std::size_t end = std::min(begin + came.piece, (whose + 1) * shard_);
-            for (std::size_t place = begin; place < std::min(end, filled_); ++place) {
-                ++missing_[wire().block_at(place)];
-            }
-        }
-    }
-    const std::size_t block = options_.hadamard_block;
-    for (std::size_t begin = 0; begin < filled_; begin += block) {
-        const std::uint32_t missing = missing_[begin / block];
-        if (missing == 0 || missing == block) {
-            continue;
-        }
-        const float scale = static_cast<float>(block) / static_cast<float>(block - missing);
-        for (std::size_t index = begin; index < begin + block; ++index) {
-            blocks_[index] *= scale;
+template <class Use>
+void Tar::each_gathered(Use use) {
+    for (std::size_t rank = 0; rank < ranks_; ++rank) {
+        float* const work = transport_.work() + shard_of(rank, sequence_, ranks_) * shard_;
+        const float* const other = transport_.from(PacketKind::Gather, rank);
+        for (std::size_t begin = 0, piece = 0; rank != rank_ && begin < shard_;
+             begin += transport_.piece(), ++piece) {
+            const bool has = transport_.has(PacketKind::Gather, rank, piece);
+            use(has ? other + begin : nullptr, work + begin,
+                std::min(transport_.piece(), shard_ - begin));
         }
     }
 }
@@ -212,21 +215,22 @@ Deviation Tar::compare_lossy(const Summed& summed, const Stretch& part, Turn tur
     result.exact = 0;
     std::vector<float> found(part.data, part.data + part.count);
     std::vector<float> own(count);
+    fill({own.data(), part.count, part.first}, turn, options_.rank);
     if (spread_) {
         found.insert(found.end(), summed.padding.begin(), summed.padding.end());
-        for (std::vector<float>* each : {&expected, &found}) {
+        std::vector<float> laid(count);
+        for (std::vector<float>* each : {&expected, &found, &own}) {
             hadamard(each->data(), count, block, summed.seed);
-            order.lay(each->data(), own.data());
-            each->swap(own);
+            order.lay(each->data(), laid.data());
+            each->swap(laid);
         }
-    } else {
-        found.resize(count);
-        fill({own.data(), part.count, part.first}, turn, options_.rank);
-        std::transform(own.begin(), own.end(), own.begin(),
-                       [&](float each) { return each * static_cast<float>(ranks); });
     }
-    look_at({found.data(), expected.data(), spread_ ? nullptr : own.data(), part.count}, ranks,
-            block, order, summed.came, result);
+    found.resize(count);
+    std::transform(own.begin(), own.end(), own.begin(),
+                   [&](float each) { return each * summed.factor; });
+    look_at({found.data(), expected.data(), own.data(), part.count,
+             turn.given == nullptr ? kEnergy : 0.0, spread_},
+            ranks, block, order, summed.came, result);
     if (result.wrong) {
         result.wrong->index += part.first;
     }

@@ -33,6 +33,7 @@ class Tar : public Allreduce {
     struct Summed {
         bool skipped = false;
         std::uint64_t seed = 0;
+        float factor = 1.0F; ///< of the own part, where nothing came
         Came came;
         std::vector<float>
             padding; ///< what became of it, without which no transform has an inverse
@@ -40,7 +41,10 @@ class Tar : public Allreduce {
 
     StageEnd exchange(PacketKind stage);
     void sum_own_shard(Came& came);
-    void gather_shards(Came& came);
+    void gather_shards(Summed& summed);
+    /// What came of each piece that other ranks summed, or nullptr; its place; and its floats.
+    template <class Use>
+    void each_gathered(Use use);
     void lay_out(const Bucket& bucket, std::uint64_t seed);
     void bring_back(const Bucket& bucket, Summed& summed);
     [[nodiscard]] Deviation compare_lossy(const Summed& summed, const Stretch& part, Turn turn,
@@ -52,7 +56,6 @@ class Tar : public Allreduce {
         return (elements + options_.hadamard_block - 1) / options_.hadamard_block *
                options_.hadamard_block;
     }
-    void scale_blocks(const Came& came);
     [[nodiscard]] Outcome outcome() const;
 
     const Options& options_;
@@ -62,9 +65,8 @@ class Tar : public Allreduce {
     std::size_t ranks_;
     std::size_t rank_;
     std::vector<std::size_t> places_;
-    std::vector<float> blocks_;          ///< where they are transformed
-    std::vector<std::uint32_t> missing_; ///< floats of each block
-    std::vector<Summed> summed_;         ///< of each bucket
+    std::vector<float> blocks_;  ///< where they are transformed
+    std::vector<Summed> summed_; ///< of each bucket
     std::array<StageEnd, 2> stages_{};
     std::uint64_t sequence_ = 0;
     std::size_t shard_ = 0;

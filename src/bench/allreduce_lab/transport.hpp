@@ -47,6 +47,10 @@ class Transport {
     }
     /// What that rank told of a piece that it summed.
     [[nodiscard]] virtual std::uint8_t lacks(std::size_t rank, std::size_t piece) const = 0;
+    /// Lets the gather of this bucket tell all others that its sum is not to be used.
+    virtual void skip() {}
+    /// Whether this rank, or another one whose gather came, told so.
+    [[nodiscard]] virtual bool skips() const { return false; }
 
     [[nodiscard]] float* work() { return work_.data(); }
     [[nodiscard]] std::size_t piece() const { return piece_; }
@@ -97,8 +101,9 @@ class UdpTransport : public Transport {
     using Transport::Transport;
 };
 
-/// Over datagrams: a stage ends after `bound` seconds whatever is missing, one of a smaller bucket
-/// after as much less. One that `calibrates` ends once nothing has come for long, too.
+/// Over datagrams: a sum ends after twice `bound` seconds whatever is missing, one of a smaller
+/// bucket after as much less. The gather has what the scatter leaves, its typical time at least.
+/// One that `calibrates` ends once nothing has come for long, too.
 std::unique_ptr<UdpTransport> udp_transport(Meeting& meeting, const Options& options,
                                             in_addr address, std::vector<std::size_t> shards,
                                             double bound, bool calibrates = false);

@@ -20,6 +20,7 @@ inline constexpr std::uint64_t kEchoEvery = 10; // as the paper
 inline constexpr std::size_t kLastPieces = 3;   // one alone may be lost
 inline constexpr double kCatchUp = 300e-6;      // seconds that a sender may be behind its rate
 inline constexpr double kTimeoutUnit = 10e-6;   // seconds, of the header's field
+inline constexpr double kForGather = 1.05;      // of its typical time, which the scatter leaves it
 inline constexpr double kLeastBound = 2e-3;     // seconds: a thread may be woken that late
 inline constexpr double kLeastPatience = 5e-4;  // seconds: as that of a shorter wait
 inline constexpr double kLongestDelay = 10.0;   // seconds; a longer one is no echo of ours
@@ -81,6 +82,8 @@ class Udp : public UdpTransport {
     [[nodiscard]] std::uint8_t lacks(std::size_t rank, std::size_t piece) const override {
         return slot(PacketKind::Gather, current_).lacks[rank * pieces(largest()) + piece];
     }
+    void skip() override { slot(PacketKind::Gather, current_).skips = true; }
+    [[nodiscard]] bool skips() const override { return slot(PacketKind::Gather, current_).skips; }
     [[nodiscard]] const Odd& odd() const override { return odd_; }
     [[nodiscard]] double rate() const override { return rate_.bytes_per_second(); }
     [[nodiscard]] const Arrivals& arrivals() const override { return arrivals_; }
@@ -106,6 +109,7 @@ class Udp : public UdpTransport {
         return std::max(static_cast<double>(shard(bucket)) / static_cast<double>(largest()),
                         std::min(1.0, kLeastBound / bound_));
     }
+    [[nodiscard]] double limit(PacketKind stage, double scale) const;
     void learn(PacketKind stage, const StageEnd& end, double needed);
 
     std::size_t own_;
@@ -127,6 +131,7 @@ class Udp : public UdpTransport {
     std::array<std::array<Slot, 2>, 2> slots_; ///< this bucket and the next; scatter and gather
     std::uint64_t current_ = 0;
     PacketKind stage_ = PacketKind::Scatter;
+    double sum_begin_ = 0.0;
     double begin_ = 0.0; ///< of this stage
     Arrivals arrivals_;
     Odd odd_;

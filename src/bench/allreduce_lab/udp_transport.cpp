@@ -39,7 +39,8 @@ StageEnd Udp::exchange(PacketKind stage, std::uint64_t bucket,
     stage_ = stage;
     begin_ = begin;
     const double scale = scale_of(bucket);
-    const double bound = bound_ * scale;
+    sum_begin_ = stage == PacketKind::Scatter ? begin : sum_begin_;
+    const double bound = limit(stage, scale);
     StageEnd end;
     end.expected = (ranks_ - 1) * pieces(shard(bucket));
     to_send_ = end.expected;
@@ -80,6 +81,14 @@ StageEnd Udp::exchange(PacketKind stage, std::uint64_t bucket,
     odd_.unsent += to_send_ - sent_;
     learn(stage, end, end.end == End::Early ? std::max(own.last_time - begin, 0.0) : end.seconds);
     return end;
+}
+
+// Scatter is cut first: what it lacks all ranks lack alike, and what a gather lacks one rank alone.
+double Udp::limit(PacketKind stage, double scale) const {
+    const double both = 2 * bound_ * scale;
+    return stage == PacketKind::Scatter
+               ? both - kForGather * scale * std::min(early_[1].typical(), bound_)
+               : std::max(both - (begin_ - sum_begin_), kLeastPatience);
 }
 
 double Udp::silence(PacketKind stage) const {
@@ -133,7 +142,8 @@ void Udp::take(const unsigned char* packet, std::size_t bytes, const sockaddr_in
         return;
     }
     take_piece(header, packet + kHeaderBytes, bytes - kHeaderBytes);
-    if (header.offset / (piece() * sizeof(float)) % kEchoEvery == 0) {
+    if (rate_.bytes_per_second() > 0 &&
+        header.offset / (piece() * sizeof(float)) % kEchoEvery == 0) {
         echo(header, source);
     }
 }
@@ -169,6 +179,7 @@ void Udp::take_piece(const PacketHeader& header, const unsigned char* payload, s
     std::memcpy(place.data.data() + source * largest() + header.offset / sizeof(float), payload,
                 bytes);
     have = 1;
+    place.skips |= header.skips;
     place.lacks[source * pieces(largest()) + header.offset / piece_bytes] = header.lacks;
     place.came(source, header.last, bench::steady_seconds());
     arrivals_.note(ahead == 0 && header.kind == stage_ ? place.last_time - begin_ : 0.0);
@@ -216,6 +227,7 @@ std::size_t Udp::send_some(PacketKind stage, const std::vector<std::size_t>& pla
         header.offset = static_cast<std::uint32_t>(which * piece() * sizeof(float));
         header.timeout = timeouts_[static_cast<std::size_t>(stage)];
         header.lacks = stage == PacketKind::Gather ? own_lacks(which) : std::uint8_t{0};
+        header.skips = stage == PacketKind::Gather && skips();
         header.last = which + std::max(kLastPieces, count / 100) >= count;
         header.incast = static_cast<std::uint8_t>(incast_.wanted());
         write_packet(headers_[filled].data(), header);

@@ -9,6 +9,9 @@ namespace {
 
 // -512 to 511, without a pattern that a shifted or repeated part would fit into.
 float element(Turn turn, int rank, std::size_t index) {
+    if (turn.given != nullptr) {
+        return turn.given[static_cast<std::size_t>(rank) * turn.count + index];
+    }
     constexpr std::uint64_t kGolden = 0x9E37'79B9'7F4A'7C15;
     constexpr std::uint64_t kMix = 0xBF58'476D'1CE4'E5B9;
     constexpr int kHigh = 54;

@@ -11,6 +11,8 @@ namespace allreduce_lab {
 struct Turn {
     std::uint64_t seed;
     std::uint64_t iteration;
+    const float* given = nullptr; ///< the vectors of all ranks, where they are not made of the seed
+    std::size_t count = 0;        ///< floats of each of these
 };
 
 /// Floats of a vector: `first` is the place of `data` in it.

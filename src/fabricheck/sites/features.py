@@ -18,6 +18,7 @@ OF_PARTITION: Mapping[str, str] = {
     "gpu_verbs": "perftest there was built for these GPUs (--use_cuda, --use_rocm)",
     "inline": "cards take data inside a request",
     "quiet_interfaces": "nothing but the job uses the nodes' interfaces",
+    "lossy_links": "the links that allreduce_lab.link_rate makes are there, and can drop frames",
     "tail1_5": "other traffic makes a p99 of 1.5 medians there, as lab/run_background.sh does",
     "tail3": "the same, of 3 medians",
     "shared_cores": "the nodes are namespaces of one machine",

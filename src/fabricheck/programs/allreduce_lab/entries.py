@@ -28,8 +28,42 @@ DERIVED: Final = ("TailGrowth",)
 SCHEMES = (Metric.RING, Metric.BCUBE, Metric.TAR_TCP, Metric.OPTIREDUCE)
 """In the order of the guide, without those of NCCL, which need GPUs."""
 
-TAILS = (1.5, 3.0)
-"""p99 over p50 of the guide's environments."""
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What goes on beside the sums.
+
+    Attributes:
+        title: in words.
+        kind: the program's word for it.
+        tail: p99 over p50 that bursts make, of a ring.
+        flows: processes of the guide's ring, whose flows these are.
+        dropped: the share of frames that a link drops.
+    """
+
+    title: str
+    kind: str = "plain"
+    tail: float | None = None
+    flows: int = 4
+    dropped: float = 0.0
+
+
+NETWORKS: Final[Mapping[str, Network]] = {
+    "idle": Network("no other traffic"),
+    "tail1_5": Network("p99/p50 = 1.5", "long", 1.5),
+    "tail3": Network("p99/p50 = 3", "long", 3.0),
+    "short": Network("short bursts", "short", 3.0),
+    "elastic4": Network("beside a ring of 4 processes", "elastic", flows=4),
+    "elastic16": Network("beside a ring of 16 processes", "elastic", flows=16),
+    "lossy": Network("links that drop 0.2 % of frames", "lossy", dropped=0.002),
+}
+"""By name. The tails of long bursts, and the rings, are those of the guide."""
+
+TAILS = ("tail1_5", "tail3")
+"""Those in which models are trained."""
+
+TARGET = 0.5
+"""The accuracy that two schemes are compared by: when they have it."""
 
 PERCENTILES = (1, 5, 10, 25, 50, 75, 90, 95, 99)
 """Of a distribution, as it is recorded and drawn."""
@@ -93,27 +127,31 @@ class Lab(ProgramBenchmark):
 
     Attributes:
         schemes: how it sums.
-        tail: p99 over p50 of the network; ``None`` for one without other traffic.
+        place: the name of the network.
         model: what is trained; empty for sums alone.
+        learns: whether what is summed is the gradient of a network that learns by it.
     """
 
     schemes: tuple[Metric, ...] = SCHEMES
-    tail: float | None = None
+    place: str = "idle"
     model: str = ""
+    learns: bool = False
+
+    @property
+    def network(self) -> Network:
+        """Where it is measured."""
+        return NETWORKS[self.place]
 
     @property
     def recorded(self) -> tuple[tuple[Metric, str], ...]:
-        """Of sums the distribution, of an iteration its average; of both the loss."""
+        """Of sums the distribution, of an iteration its average; of both what was lost."""
         if self.metrics == (Metric.TAIL,):
             return ((Metric.TAIL, "avg"),)
-        statistics = ("avg",) if self.model else tuple(f"p{each}" for each in PERCENTILES)
-        times = ((scheme, statistic) for scheme in self.schemes for statistic in statistics)
-        return (*times, (Metric.ERROR_RATIO, "avg"))
-
-
-def tail_name(tail: float | None) -> str:
-    """The environment in names: ``tail1_5``, ``tail3``, ``idle``."""
-    return f"tail{tail:g}".replace(".", "_") if tail else "idle"
+        percentiles = () if self.model else tuple(f"p{each}" for each in PERCENTILES)
+        times = (
+            (scheme, statistic) for scheme in self.schemes for statistic in ("avg", *percentiles)
+        )
+        return (*times, *((each, "avg") for each in self.metrics if each not in self.schemes))
 
 
 def _lab(name: str, title: str, *metrics: Metric, **more: Any) -> Lab:
@@ -132,8 +170,14 @@ def _lab(name: str, title: str, *metrics: Metric, **more: Any) -> Lab:
     )
 
 
-def _titled(tail: float | None) -> str:
-    return f"p99/p50 = {tail:g}" if tail else "no other traffic"
+_LOST = (Metric.ERROR_RATIO, Metric.SKIPPED)
+_SUMS = (*SCHEMES, *_LOST, Metric.TAIL, Metric.HIT, Metric.RATIO)
+_LEARNERS = (Metric.RING, Metric.OPTIREDUCE)
+_LEARNED = (*_LEARNERS, *_LOST, Metric.ACCURACY, Metric.DRIFT, Metric.RATIO)
+
+
+def _needs(place: str) -> tuple[str, ...]:
+    return ("lossy_links",) if NETWORKS[place].dropped else ()
 
 
 BENCHMARKS: Mapping[str, Lab] = {
@@ -141,39 +185,52 @@ BENCHMARKS: Mapping[str, Lab] = {
     for each in (
         *(
             _lab(
-                tail_name(tail),
-                f"The environment with {_titled(tail)}",
+                place,
+                f"The environment with {NETWORKS[place].title}",
                 Metric.TAIL,
                 runs=ACCEPTANCE,
                 schemes=(Metric.RING,),
-                tail=tail,
+                place=place,
             )
-            for tail in TAILS
+            for place in TAILS
         ),
         *(
             _lab(
-                f"sum_{tail_name(tail)}",
-                f"Sums over all ranks, {_titled(tail)}",
-                *SCHEMES,
-                Metric.ERROR_RATIO,
+                f"sum_{place}",
+                f"Sums over all ranks, {network.title}",
+                *_SUMS,
                 runs=ACCEPTANCE,
-                tail=tail,
+                needs=_needs(place),
+                place=place,
             )
-            for tail in (None, *TAILS)
+            for place, network in NETWORKS.items()
         ),
         *(
             _lab(
-                f"{name}_{tail_name(tail)}",
-                f"An iteration of training {model.title}, {_titled(tail)}",
+                f"learn_{place}",
+                f"A small network learns, {NETWORKS[place].title}",
+                *_LEARNED,
+                runs=ACCEPTANCE,
+                needs=_needs(place),
+                schemes=_LEARNERS,
+                place=place,
+                learns=True,
+            )
+            for place in ("tail3", "short", "elastic4", "lossy")
+        ),
+        *(
+            _lab(
+                f"{name}_{place}",
+                f"An iteration of training {model.title}, {NETWORKS[place].title}",
                 *SCHEMES,
-                Metric.ERROR_RATIO,
+                *_LOST,
                 runs=FULL if name == "vgg19" else ACCEPTANCE,
                 needs=(f"training_{name}",),
-                tail=tail,
+                place=place,
                 model=name,
             )
             for name, model in MODELS.items()
-            for tail in TAILS
+            for place in TAILS
         ),
     )
 }

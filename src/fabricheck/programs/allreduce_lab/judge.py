@@ -1,13 +1,14 @@
 """What held in each row of the OptiReduce guide's table must hold wherever one is measured."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.verdict import Subject, Verdict
 from fabricheck.measures.curve import Curve
 from fabricheck.measures.metrics import Metric
-from fabricheck.programs.allreduce_lab.entries import BENCHMARKS
+from fabricheck.programs.allreduce_lab.entries import BENCHMARKS, SCHEMES
+from fabricheck.programs.allreduce_lab.read import DISAGREED
 
 
 class Fact(NamedTuple):
@@ -30,18 +31,27 @@ def refine(verdict: Verdict, subject: Subject) -> Verdict:
 
     Partition extra that is read: ``allreduce_lab.noise``, the share by which one scheme may miss.
     """
-    if not BENCHMARKS[subject.curve.benchmark].model:
-        return verdict
-    noise = subject.extras.allreduce_lab.noise
-    found = missed(averages(subject.curve), noise)
+    found = tuple(_apart(subject.curve))
+    if BENCHMARKS[subject.curve.benchmark].model:
+        noise = subject.extras.allreduce_lab.noise
+        found = (*found, *missed(averages(subject.curve), noise))
     levels = [verdict.level, *[Level.CRITICAL] * len(found)]
     return Verdict(worst(levels), verdict.judgements, (*found, *verdict.findings))
+
+
+def _apart(curve: Curve) -> Iterator[str]:
+    count = int(curve.metadata.get(DISAGREED, 0))
+    if count:
+        yield (
+            f"expected all ranks to skip the same sums, found {count} that only some of them "
+            "skipped: their replicas are apart"
+        )
 
 
 def averages(curve: Curve) -> Mapping[Metric, float]:
     """Seconds of an iteration by each scheme."""
     (point,) = curve.points
-    return {metric: value for (metric, name), value in point.values.items() if name == "avg"}
+    return {each: point.values[each, "avg"] for each in SCHEMES}
 
 
 def missed(averages: Mapping[Metric, float], noise: float = 0.0) -> tuple[str, ...]:

@@ -21,6 +21,8 @@ from fabricheck.transports.table import Counter, find
 
 _HERE = Path(__file__).parent
 _NODES = re.compile(r"allreduce_nodes_(\d+)", re.ASCII)
+LEARNED = 16384
+"""Floats of the vector of ``--train``."""
 _SHARE_SENT = 0.5
 """Of what a rank sends at least: a bounded transport leaves some of it."""
 
@@ -88,10 +90,11 @@ class LabRun(Measurement):
         own = setting.extras.allreduce_lab
         device = setting.extras.ucx_net_devices.get("tcp", "")
         redis = _HERE / "redis.sh"
+        dropped = self._lab.network.dropped
         return Job(
             words=[
                 str(_HERE / "rank.sh"),
-                str(own.link_rate or 0),
+                f"{own.link_rate or 0}{f':{dropped}' if dropped else ''}",
                 setting.programs.program(PROGRAM),
                 *self.options(own),
                 *(["--tcp-device", device] if device else []),
@@ -108,10 +111,13 @@ class LabRun(Measurement):
         Args:
             own: the extra ``allreduce_lab``.
         """
+        network = self._lab.network
         given = {
             "--json": RESULT_JSON,
-            "--tail": self._lab.tail,
-            "--elements": own.elements,
+            "--environment": network.kind if network.kind != "plain" else None,
+            "--tail": network.tail,
+            "--flows": network.flows if network.kind == "elastic" else None,
+            "--elements": LEARNED if self._lab.learns else own.elements,
             "--iteration-count": own.iterations,
         }
         if self._lab.model:
@@ -126,7 +132,7 @@ class LabRun(Measurement):
             # Of a few packets half are soon lost: a bucket that is skipped is enough.
             given["--halt-loss"] = 100 if Metric.OPTIREDUCE in self._lab.schemes else None
         words = [str(word) for pair in given.items() if pair[1] is not None for word in pair]
-        return [*words, "--realtime"]
+        return [*words, *(["--train"] if self._lab.learns else []), "--realtime"]
 
     def examine(self, setting: Setting) -> Evidence:
         """Every rank ended well on a node of its own, and the bytes went through its interface."""

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Usage: rank.sh MBIT PROGRAM [OPTIONS]
+# Usage: rank.sh MBIT[:SHARE] PROGRAM [OPTIONS]
 # One rank of allreduce_lab: the job's Redis is the place where it meets the others (redis.sh). With
-# MBIT above 0 it runs behind a link of that rate (shaped_link.sh).
+# MBIT above 0 it runs behind a link of that rate, which may drop frames (shaped_link.sh).
 set -euo pipefail
 rate=$1; shift
 if [[ ! -f redis.env ]]; then
@@ -20,5 +20,5 @@ if [[ -z $job_ranks || -z $job_rank ]]; then
 fi
 set -- "$program" --size "$job_ranks" --rank "$job_rank" \
   --redis-host "$host" --redis-port "$port" --prefix "$job.$job_restarts" "$@"
-((rate == 0)) || exec "${0%/*}/shaped_link.sh" "$rate" "$@"
+[[ $rate == 0 ]] || exec "${0%/*}/shaped_link.sh" "$rate" "$@"
 exec "$@"

@@ -6,11 +6,11 @@ from fabricheck.launch.cases import Case
 from fabricheck.launch.ratio import Ratio
 from fabricheck.measures.curve import Curve, Variable
 from fabricheck.measures.metrics import Metric
-from fabricheck.programs.allreduce_lab.entries import BENCHMARKS, SCHEMES, TAILS, tail_name
+from fabricheck.programs.allreduce_lab.entries import BENCHMARKS, SCHEMES, TAILS
 from fabricheck.programs.allreduce_lab.judge import averages
 from fabricheck.programs.allreduce_lab.launch import iterations
 
-_LOW, _HIGH = (f"_{tail_name(tail)}" for tail in TAILS)
+_LOW, _HIGH = (f"_{place}" for place in TAILS)
 
 
 class Growth(Ratio):

@@ -1,12 +1,29 @@
-"""Curves of ``allreduce_lab``: one point, with the times of each scheme."""
+"""Curves of ``allreduce_lab``: one point, with the times of each scheme.
+
+A run whose own ring does not show the environment that it names is refused.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 from fabricheck.measures.curve import Curve, Point
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.program_result import ProgramResult
-from fabricheck.programs.allreduce_lab.entries import BENCHMARKS, PROGRAM
+from fabricheck.programs.allreduce_lab.entries import BENCHMARKS, PROGRAM, TARGET, Lab
 
 LEAST_BYTES = "Least bytes"
 """Metadata: what each rank sent at least."""
+DISAGREED = "Sums that not all ranks skipped"
+"""Metadata: after these their replicas are not the same."""
+
+Values = dict[tuple[Metric, str], float]
+_NEAR_TAIL = 0.3
+"""How far the ring's p99 over p50 may be from the one that bursts were to make: that of 200 sums is
+the second of all, and that of a probe varies by a tenth from run to run (chosen by us)."""
+_SHORT_TAIL = 1.3
+_LEAST_BESIDE = 0.1
+"""Of what flows take alone: they yield to sums, and never end."""
 
 
 def curve(result: ProgramResult, name: str = "") -> Curve:
@@ -23,15 +40,15 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
         )
     what = "training" if entry.model else "allreduce"
     ran = [each.get("scheme") for each in result.results]
-    named = (what, entry.tail, [str(scheme) for scheme in entry.schemes])
-    seen = (result.benchmark, result.options.get("tail"), ran)
-    if named != seen:
-        result.refuse(
-            f"expected {name}, which is {named[0]} with p99/p50 of {named[1]} by "
-            f"{', '.join(named[2])}, found {seen[0]} with {seen[1]} by {', '.join(map(str, ran))}"
-        )
+    network = entry.network
+    asked = (what, network.kind, network.tail, entry.learns, list(map(str, entry.schemes)))
+    given = [result.options.get(each) for each in ("environment", "tail", "train")]
+    seen = (result.benchmark, *given, ran)
+    if asked != seen or (network.kind == "elastic" and network.flows != result.options["flows"]):
+        result.refuse(f"expected {name}, which is {_words(asked)}, found {_words(seen)}")
     ranks = int(result.environment["ranks"])
-    values: dict[tuple[Metric, str], float] = {}
+    values: Values = {}
+    disagreed = 0
     least = 0.0
     for row in result.results:
         scheme = Metric(row["scheme"])
@@ -44,10 +61,73 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
             result.refuse(f"expected checked sums of {scheme}, found {unproved}")
         if scheme is Metric.OPTIREDUCE:
             values |= dict(result.values(row, "loss", Metric.ERROR_RATIO))
+            buckets = count * ranks * max(1, result.options.get("buckets") or 0)
+            values[Metric.SKIPPED, "avg"] = result.need(row, "sums_skipped", int) / buckets
+            disagreed = result.need(row, "sums_disagreed", int)
         elif entry.metrics == (Metric.TAIL,):
             values |= dict(result.values(row, "tail", Metric.TAIL))
+    rows = {row["scheme"]: row for row in result.results}
+    if not entry.model and entry.metrics != (Metric.TAIL,):
+        values |= _compared(result, entry, rows["ring"], rows["optireduce"])
+        for missing in _not_shown(result, entry, rows["ring"], values):
+            result.refuse(f"expected the network of {name}, in which {missing}")
     point = Point(None, values, min(row["iterations"] for row in result.results), valid=True)
-    return result.curve(name, [point], **{LEAST_BYTES: f"{least:.0f}"})
+    return result.curve(name, [point], **{LEAST_BYTES: f"{least:.0f}", DISAGREED: str(disagreed)})
+
+
+def _words(run: Sequence[Any]) -> str:
+    what, network, tail, learns, schemes = run
+    learning = " that learns" if learns else ""
+    return f"{what}{learning} in {network} with p99/p50 of {tail} by {', '.join(map(str, schemes))}"
+
+
+def _compared(
+    result: ProgramResult, entry: Lab, ring: Mapping[str, Any], bounded: Mapping[str, Any]
+) -> Values:
+    """What the bounded transport is beside the ring of the same run."""
+    found: Values = {(Metric.TAIL, "avg"): result.need(bounded, "tail", int, float)}
+    found[Metric.HIT, "avg"] = result.need(ring, "hit", int, float)
+    if not entry.learns:
+        # Of the most that any scheme gains here: its sums would all take the median.
+        found[Metric.RATIO, "avg"] = bounded["time"]["p50"] / bounded["time"]["avg"]
+        return found
+    found[Metric.ACCURACY, "avg"] = result.need(bounded, "accuracy", int, float)
+    found[Metric.DRIFT, "avg"] = result.need(bounded, "drift", int, float)
+    times = [time_to(row["accuracies"], row["learned_seconds"]) for row in (ring, bounded)]
+    if times[0] is None or times[1] is None:
+        result.refuse(f"expected an accuracy of {TARGET} in the end, found none with some scheme")
+    found[Metric.RATIO, "avg"] = times[0] / times[1]
+    return {key: value for key, value in found.items() if key[0] in entry.metrics}
+
+
+def time_to(accuracies: Sequence[float], seconds: Sequence[float]) -> float | None:
+    """Seconds of sums until an accuracy of ``TARGET``, between two tests in proportion."""
+    points = pairwise([(0.0, 0.0), *zip(accuracies, seconds, strict=True)])
+    for (low, before), (high, after) in points:
+        if high >= TARGET:
+            return before + (after - before) * (TARGET - low) / (high - low)
+    return None
+
+
+def _not_shown(
+    result: ProgramResult, entry: Lab, ring: Mapping[str, Any], values: Values
+) -> Iterator[str]:
+    """What the run lacks of its environment, by the ring's own times in it."""
+    network, tail = entry.network, ring["tail"]
+    if network.kind == "long" and network.tail and abs(tail / network.tail - 1) > _NEAR_TAIL:
+        yield f"the ring's p99 is {network.tail:g} medians, found {tail:.3g}"
+    if network.kind == "short" and (tail < _SHORT_TAIL or not ring["hit"]):
+        yield (
+            f"the ring's p99 is {_SHORT_TAIL} medians at least, found {tail:.3g} with "
+            f"{100 * ring['hit']:.2g} % of sums hit"
+        )
+    if network.kind == "elastic":
+        alone = result.environment["background_alone"]
+        if not ring["beside"] > _LEAST_BESIDE * alone:
+            yield f"flows go on beside the ring, found {ring['beside']:.3g} of {alone:.3g} B/s"
+    if network.dropped and values[Metric.ERROR_RATIO, "avg"] < network.dropped / 2:
+        found = values[Metric.ERROR_RATIO, "avg"]
+        yield f"{100 * network.dropped:g} % of frames are dropped, found {100 * found:.3g} %"
 
 
 RESULTS = {PROGRAM: curve}

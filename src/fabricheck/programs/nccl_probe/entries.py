@@ -7,7 +7,7 @@ from typing import Final
 
 from fabricheck.measures.benchmark import Family, ProgramBenchmark, listed, options
 from fabricheck.measures.metrics import Metric
-from fabricheck.programs.allreduce_lab.entries import MODELS, TAILS, tail_name
+from fabricheck.programs.allreduce_lab.entries import MODELS, TAILS
 from fabricheck.tables import maybe, one_of
 
 PROGRAM: Final = "nccl_probe"
@@ -77,5 +77,5 @@ BENCHMARKS: Mapping[str, NcclBenchmark] = listed(
     collective=one_of(OPERATIONS.keys()),
     scheme=one_of(("auto", "ring", "tree")),
     model=maybe(one_of(MODELS.keys()), ""),
-    tail=maybe(one_of(map(tail_name, TAILS)), ""),
+    tail=maybe(one_of(TAILS), ""),
 )
