@@ -19,8 +19,9 @@ constexpr std::size_t kBatch = 32;
 constexpr std::size_t kTests = 2000;
 constexpr float kRate = 0.2F;
 constexpr float kMomentum = 0.9F;
-constexpr float kWhole = 65536.0F;  // of a gradient's 1
-constexpr float kMost = 1048576.0F; // 2^24 over the ranks
+constexpr float kWhole = 65536.0F;    // of a gradient's 1
+constexpr float kMost = 1048576.0F;   // 2^24 over the ranks
+constexpr std::uint64_t kRanks = 256; // between the seeds of two runs
 
 // Where its parameters lie.
 constexpr std::size_t kBias = kInputs * kHidden;
@@ -59,7 +60,9 @@ struct Teacher {
 } // namespace
 
 Learner::Learner(Context context, std::uint64_t seed)
-    : context_(std::move(context)), weights_(kLearned), momentum_(kLearned), gradient_(kLearned),
+    : context_(std::move(context)),
+      random_(kRanks * seed + static_cast<std::uint64_t>(context_->rank)), weights_(kLearned),
+      momentum_(kLearned), gradient_(kLearned),
       all_(kLearned * static_cast<std::size_t>(context_->size)) {
     std::mt19937_64 fixed(99); // NOLINT(cert-msc32-c,cert-msc51-cpp): the same tests of all
     tests_ = draw(fixed, kTests);
@@ -67,8 +70,6 @@ Learner::Learner(Context context, std::uint64_t seed)
     draw_normal(begin, weights_.data(), kBias, 1.4F / 8);
     draw_normal(begin, &weights_[kOut], kHidden * kClasses, 1.0F / 14);
     first_ = weights_;
-    constexpr std::uint64_t kRanks = 256;
-    random_.seed(kRanks * seed + static_cast<std::uint64_t>(context_->rank));
 }
 
 Learner::Samples Learner::draw(std::mt19937_64& random, std::size_t count) {

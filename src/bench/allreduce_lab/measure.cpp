@@ -204,9 +204,10 @@ bool note(Result& result, const std::vector<Word>& words, const Options& options
             result.beside += word.beside;
         }
         result.hit += hit ? 1 : 0;
-        result.disagreed += std::any_of(words.begin(), words.end(), [&](const Word& word) {
-            return word.outcome.skipped != words.front().outcome.skipped;
+        const bool agreed = std::all_of(words.begin(), words.end(), [&](const Word& word) {
+            return word.outcome.skipped == words.front().outcome.skipped;
         });
+        result.disagreed += agreed ? 0 : 1;
         if (options.validate) {
             const std::uint64_t before = result.exact;
             for (const Word& word : words) {
