@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-WORDS = 71_600
+WORDS = 72_100
 LONGEST = 40
 LONGER = {"allreduce_lab.md": 60}
 """Pages that are not short yet, and their longest sentence."""
