@@ -211,7 +211,9 @@ def test_short_bursts_hit_some_sums(start, tmp_path):
     bursts = ("--environment", "short", "--tail", "3", "--json", str(path))
     done = ended(start(2, "--elements", "100000", "--iteration-time", "2s", *bursts, "ring"))
     if codes(done) == [1, 1]:
-        pytest.skip(done[0].stderr)  # the machine is busy: without traffic p99 is 3 medians
+        # The machine is busy: a ring whose p99 is 3 medians without traffic shows no network.
+        assert "expected a p99 of less" in done[0].stderr
+        return
     assert codes(done) == [0, 0], done
     [result] = json.loads(path.read_text())["results"]
     assert 0 < result["hit"] < 0.5

@@ -221,6 +221,7 @@ def test_from_a_counter_to_a_message_and_back(
         *(block(f"{each}.1", value=9e3 + each, marks=each, at=time.time()) for each in range(8)),
         block("8.2", "bcast", at=time.time()),
         job=f"{os.getpid()}.{birth(os.getpid())}",
+        measured={"n1": time.time()},
     )
     web = Web()
     stack.callback(web.close)

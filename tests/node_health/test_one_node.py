@@ -39,6 +39,7 @@ def test_a_sound_node_is_good(root: Path) -> None:
     assert (code, said["level"]) == (0, "good"), said["words"]
     assert said["facts"]["mlx5_7:1"] == {
         "state": "ACTIVE", "link layer": "Ethernet", "rate": "100 Gb/sec", "RoCE v2 GIDs": "1,3",
+        "MTU": "9000",
     }  # fmt: skip
     assert run("node").output == f"good: {said['node']}: RDMA ports: 8\n"
 
@@ -51,11 +52,11 @@ def test_a_sound_node_is_good(root: Path) -> None:
          {"board": "MT_0000000223", "firmware": "20.38.1002", "driver": "mlx5_core"},
          {"link layer": "InfiniBand", "rate": "200 Gb/sec"}),
         ("bnxt_re", {"firmware": "231.2.63.0", "driver": "bnxt_en"},
-         {"link layer": "Ethernet", "rate": "400 Gb/sec", "RoCE v2 GIDs": "1,3"}),
+         {"link layer": "Ethernet", "rate": "400 Gb/sec", "RoCE v2 GIDs": "1,3", "MTU": "9000"}),
         ("irdma", {"firmware": "1.75", "driver": "ice"},
-         {"link layer": "Ethernet", "rate": "100 Gb/sec", "RoCE v2 GIDs": "0,1"}),
+         {"link layer": "Ethernet", "rate": "100 Gb/sec", "RoCE v2 GIDs": "0,1", "MTU": "4200"}),
         ("rxe", {"driver": "rdma_rxe"},
-         {"link layer": "Ethernet", "rate": "10 Gb/sec", "RoCE v2 GIDs": "0,1"}),
+         {"link layer": "Ethernet", "rate": "10 Gb/sec", "RoCE v2 GIDs": "0,1", "MTU": "4200"}),
     ],
 )  # fmt: skip
 def test_a_recorded_card_tells_these_facts_and_no_others(

@@ -39,7 +39,7 @@ _BOUND = 3.0
 """Deviates at which a night of a series is cut off."""
 
 _SURE = float(np.log(20))
-"""Logarithm of the odds that a pool moved as a whole, for it to be blamed."""
+"""Logarithm of the odds that a pool moved as a whole, for it to be blamed, or a series stayed."""
 
 _PRESENT = 0.5
 """Share of a pool's weight that a night must have."""
@@ -69,7 +69,10 @@ class Members:
         Two explanations are compared: all series moved alike, or the half of them that moved most,
         or fewer, did, and the others did not. Which ones these are must be found out, and costs the
         logarithm of the number of choices (Schwarz 1978, *Estimating the dimension of a model*, has
-        the same for parameters). The whole is blamed if it is twenty times as likely.
+        the same for parameters). The whole is blamed if it is twenty times as likely. Else a series
+        is named if it moved further than the greatest of so many deviates does by chance, the root
+        of 2 ln N (Donoho and Johnstone 1994, *Ideal spatial adaptation by wavelet shrinkage*). Of a
+        whole those are not named that are twenty times as likely to have stayed.
         """
         after = self.deviations[members][:, self.times >= since]
         nights = np.isfinite(after).sum(axis=1)
@@ -83,7 +86,12 @@ class Members:
         choices = gammaln(count + 1) - gammaln(chosen + 1) - gammaln(count - chosen + 1)
         some = np.cumsum(deviates[order])[: len(chosen)] ** 2 / (2 * chosen) - choices
         whole = total**2 / (2 * count) > some.max() + _SURE
-        return (members if whole else members[order[: some.argmax() + 1]]), bool(whole)
+        if whole:
+            mean = total / count
+            return members[mean * deviates - mean**2 / 2 > -_SURE], True
+        most = order[: some.argmax() + 1]
+        beyond_chance = np.sign(total) * deviates[most] > np.sqrt(2 * np.log(count))
+        return members[most[beyond_chance]], False
 
 
 @dataclass(frozen=True, slots=True)
