@@ -6,7 +6,7 @@ as asked for; a healthy guest comes in turn. Slow cards are judged by the table 
 from the bandwidths of perftest: two of each direction. Cards that are down, have other names or
 another MTU are judged by what `fabricheck node --manifest` says of each node. An accusation of
 another card is a false one. A run in which perftest could not measure a sound card is made again.
-Runs are kept in build/card-faults until --anew: the next call goes on where this one ended.
+Runs are kept in build/card-faults until --forget: the next call goes on where this one ended.
 
 Exit code 0: every fault was named each time, and nothing else was. 1: not so, or not all were run.
 2: bad input.
@@ -101,11 +101,11 @@ def main() -> int:
     parser.add_argument("--healthy", type=int, default=20, help="without a fault (20)")
     parser.add_argument("--only", action="append", metavar="FAULT", help="may be repeated")
     parser.add_argument("--minutes", type=float, default=1e6, help="begin no run after so many")
-    parser.add_argument("--anew", action="store_true", help="forget the runs that were kept")
+    parser.add_argument("--forget", action="store_true", help="forget the runs that were kept")
     parser.add_argument("--write", action="store_true", help=f"the table of {DOCUMENT.name}")
     options = parser.parse_args()
     KEPT.parent.mkdir(parents=True, exist_ok=True)
-    if options.anew:
+    if options.forget:
         KEPT.unlink(missing_ok=True)
     runs = [Run(*json.loads(each)) for each in _kept()]
     wanted = dict.fromkeys(((f"{node}:{card}", fault) for fault in FAULTS for node in NODES

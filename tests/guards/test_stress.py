@@ -11,6 +11,7 @@ import pytest
 from tests.guards.suite import REPOSITORY, Suite
 from tests.monitor.conftest import values
 from tests.monitor.test_stress import latest
+from tests.stress.made import absurd
 from tests.waiting import wait_until
 
 from fabricheck.monitor.stress import Stress
@@ -25,16 +26,7 @@ blocks:
   - {benchmark: allreduce, size: 64KiB, iterations: 20}
   - {benchmark: bcast, size: 1KiB, iterations: 20}
 """
-RULES = """\
-rules:
-- for: {check: MpiCollective}
-  value: {latency: {1KiB: 1.0, 64KiB: 1.0}}
-  bound: [-0.9999, 1.0e+9]
-  warning: [-0.999, 1.0e+8]
-  kind: bound
-  source: guards
-  date: 2026-11-21
-"""
+RULES = absurd("1KiB", "64KiB")
 DOING = """\
 import sys
 from pathlib import Path

@@ -9,6 +9,7 @@ import yaml
 from tests.guards.suite import SITE, Suite
 from tests.guards.test_stress import Controller
 from tests.on_testbed.test_congestion import Script, load
+from tests.stress.made import absurd
 
 from fabricheck_testbed import faults
 
@@ -20,16 +21,7 @@ block_limit: 120
 blocks:
   - {benchmark: allreduce, size: 64B, iterations: 30}
 """
-RULES = """\
-rules:
-- for: {check: MpiCollective}
-  value: {latency: {64B: 1.0}}
-  bound: [-0.9999, 1.0e+9]
-  warning: [-0.999, 1.0e+8]
-  kind: bound
-  source: guards
-  date: 2026-11-25
-"""
+RULES = absurd("64B")
 CORRELATION = """\
 import sys
 from pathlib import Path

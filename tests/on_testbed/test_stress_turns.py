@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.stress.made import absurd
 from tests.waiting import wait_until
 
 from fabricheck.provenance import SUITE
@@ -32,16 +33,7 @@ block_limit: 20
 blocks:
   - {benchmark: allreduce, size: 64KiB, iterations: 20}
 """
-RULES = """\
-rules:
-- for: {check: MpiCollective}
-  value: {latency: {64KiB: 1.0}}
-  bound: [-0.9999, 1.0e+9]
-  warning: [-0.999, 1.0e+8]
-  kind: bound
-  source: turns
-  date: 2026-11-25
-"""
+RULES = absurd("64KiB")
 SERVED = """\
 import sys
 from pathlib import Path

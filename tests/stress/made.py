@@ -11,6 +11,21 @@ BEGIN = 1_795_305_600
 """2026-11-22 00:00 UTC."""
 
 
+def absurd(*sizes: str) -> str:
+    """References of collectives at these sizes that only an absurd value exceeds."""
+    values = ", ".join(f"{size}: 1.0" for size in sizes)
+    return f"""\
+rules:
+- for: {{check: MpiCollective}}
+  value: {{latency: {{{values}}}}}
+  bound: [-0.9999, 1.0e+9]
+  warning: [-0.999, 1.0e+8]
+  kind: bound
+  source: guards
+  date: 2026-11-21
+"""
+
+
 def block(
     number: str,
     benchmark: str = "allreduce",

@@ -66,6 +66,21 @@ def test_the_whole_is_blamed_where_it_is_twenty_times_as_likely():
         assert (len(found), all_moved) == (count, expected)
 
 
+def test_a_series_that_plainly_stayed_is_not_named_with_the_whole():
+    values = np.random.default_rng(1).standard_normal((20, 20))
+    values[2:, -5:] += 5.0
+    found, all_moved = members(values).moved(np.arange(20), members(values).times[-5])
+    assert (found.tolist(), all_moved) == ([*range(2, 20)], True)
+
+
+def test_of_a_part_only_those_are_named_that_moved_further_than_chance():
+    deviates = np.array([3.5, 3.5, 3.5, 3.5, 2.2, *([0.0] * 15)])
+    values = np.zeros((20, 20))
+    values[:, -5:] = deviates[:, None] / np.sqrt(5)
+    found, all_moved = members(values).moved(np.arange(20), members(values).times[-5])
+    assert (found.tolist(), all_moved) == ([0, 1, 2, 3], False)
+
+
 def test_a_pool_weighs_cases_and_leaves_out_nights_that_most_lack():
     values = np.zeros((8, 6))
     values[:, 3] = 0.5

@@ -59,7 +59,7 @@ def judge_since(before: Snapshot, after: Snapshot, folder: Path) -> Iterator[Fin
         since = read if uptime <= before.uptime else 0.0
         entry = {"read": _time(after.log), "uptime": after.uptime, "since": since}
         part = path.with_name(f".{path.name}.{os.getpid()}")
-        # What is not kept is told again by the next run.
+        # The next run reports again what is not kept.
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             part.write_text(json.dumps(entry))

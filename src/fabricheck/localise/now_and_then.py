@@ -22,7 +22,7 @@ _NOT_GOOD: Final = 0.001
 _NAMED: Final = 0.01
 """Of naming any sound place in a run."""
 _SLOW: Final = 0.7
-"""Of what is told from noise in one measurement: slow is what is beyond."""
+"""Share of what one measurement can tell from noise, beyond which it counts as slow."""
 _LEAST_SLOW: Final = 3
 """Two slow rounds are what one bad moment can leave."""
 _FEWEST: Final = 4

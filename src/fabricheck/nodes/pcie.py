@@ -65,7 +65,7 @@ def shared_links(told: Told) -> Iterator[str]:
             for hop in _chain(told, path.removeprefix(_WAY))[1:]:
                 below.setdefault(hop.name, []).append(path.removeprefix(_WAY))
                 bridges.setdefault(hop.name, hop)
-    # Of a switch and what it is plugged into, the switch: it is told first.
+    # The switch is listed before what it is plugged into, and is the one to name.
     of_cards = {tuple(cards): bridges[name] for name, cards in reversed(below.items())}
     for cards, hop in of_cards.items():
         if len(cards) > 1:
