@@ -11,6 +11,8 @@ Steps = Sequence[tuple[float | None, str]]
 PLAIN: Final[Steps] = ((None, "blue"),)
 ZERO_IS_GOOD: Final[Steps] = ((None, "green"), (1, "red"))
 ONE_IS_GOOD: Final[Steps] = ((None, "red"), (1, "green"))
+STATUSES: Final = {"critical": "red", "untrusted": "orange", "warning": "yellow"}
+"""The colours of cases by status, where a panel's legend is theirs."""
 PORT: Final = 'node=~"$node",device=~"$device"'
 """The ports that were chosen."""
 MOST: Final = 10

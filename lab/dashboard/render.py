@@ -42,7 +42,7 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from dashboard.nights import NIGHTS
 from dashboard.now import NOW
-from dashboard.panels import MARKS, Board, Kind, Panel, Steps
+from dashboard.panels import MARKS, STATUSES, Board, Kind, Panel, Steps
 from fabricheck.provenance import SUITE
 
 BOARDS: Final = {
@@ -76,7 +76,9 @@ def render(given: Board) -> str:
     for name, title in (("pages", "Address of the nights' pages"), ("docs", "Address of the docs")):
         board = board.with_variable(TextBoxVariable(name).label(title))
     for name, expression, colour in MARKS:
-        board = board.annotation(_Annotation(name, expression, colour))
+        # A month has thirty nights, on the lines of the days.
+        shown = given is NOW or name != "Night"
+        board = board.annotation(_Annotation(name, expression, colour, shown=shown))
     number = itertools.count(1)
     for title, panels in given.rows:
         board = board.with_row(Row(title).id(next(number)))
@@ -100,8 +102,8 @@ class _Marked(AnnotationQuery):
 class _Annotation(Builder[AnnotationQuery]):
     """A query whose results are marked in each panel."""
 
-    def __init__(self, name: str, expression: str, colour: str) -> None:
-        self._query = _Marked(name, _DATA, icon_color=colour, expr=expression)
+    def __init__(self, name: str, expression: str, colour: str, *, shown: bool) -> None:
+        self._query = _Marked(name, _DATA, enable=shown, icon_color=colour, expr=expression)
 
     def build(self) -> AnnotationQuery:
         return self._query
@@ -166,6 +168,9 @@ def _course(panel: Panel) -> timeseries.Panel:
     if panel.right:
         own = {"unit": panel.right, "custom.axisPlacement": "right"}
         shown = shown.override_by_query("B", _own({**own, "custom.scaleDistribution": _LINEAR}))
+    for name, colour in STATUSES.items() if panel.queries[0].legend == "{{status}}" else ():
+        own = {"color": {"mode": "fixed", "fixedColor": colour}}
+        shown = shown.override_by_name(name, _own(own))
     for letter, query in zip("ABCD", panel.queries, strict=False):
         if query.bound:
             colour = {"mode": "fixed", "fixedColor": query.bound}
