@@ -70,5 +70,9 @@ def lacking(module: str, extra: str = "") -> FabricheckError:
     )
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came; the message tells what became of what was running."""
+
+
 class ParseError(FabricheckError):
     """The output of a benchmark cannot be read as that of one complete run."""

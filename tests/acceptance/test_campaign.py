@@ -233,6 +233,7 @@ main()
 REFRAME = """#!/bin/bash
 cd {root}
 side=${{!#}} side=${{side##*state=}}
+trap 'echo "cancelled $side" >>running; exit 9' TERM
 echo "begin $side" >>running
 while [[ -e hold ]]; do sleep 0.05; done
 sleep "${{SECONDS_OF_RUN:-0}}"
@@ -304,16 +305,15 @@ def test_a_run_that_was_left_behind_is_waited_for(real: Real) -> None:
 
 
 @pytest.mark.integration
-def test_a_campaign_that_is_told_to_end_restores_the_state_before(real: Real) -> None:
+def test_a_campaign_that_is_told_to_end_ends_reframe_and_restores_the_state_before(real: Real) -> None:
     (real.root / "hold").touch()
     sides = [f"--{side}={cmd}" for side, cmd in zip(campaign.SIDES, real.switch, strict=True)]
     with real.popen(COMMAND, "accept", "--campaign", "fw28", "--pairs", "1", *sides) as process:
         real.begun(process)
         process.terminate()
-        (real.root / "hold").unlink()
     assert process.returncode == 143
     assert real.lines("switched")[-1] == "before"
-    assert real.lines("running")[-1].startswith("end")
+    assert real.lines("running")[-1] == "cancelled before"
 
 
 @pytest.mark.lab

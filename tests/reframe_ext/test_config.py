@@ -59,6 +59,21 @@ def partitions(suite: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
+    ("scheduler", "expected"),
+    [
+        ("slurm", ["--no-requeue", "--qos=low"]),
+        ("squeue", ["--no-requeue", "--qos=low"]),
+        ("pbs", ["-r n", "--qos=low"]),
+        ("allocation", ["--qos=low"]),
+        ("local", ["--qos=low"]),
+    ],
+)
+def test_a_job_whose_node_died_is_not_begun_again(scheduler: str, expected: list[str]) -> None:
+    made = config._once({"scheduler": scheduler, "access": ["--qos=low"]})
+    assert made == {"scheduler": scheduler, "access": expected}
+
+
+@pytest.mark.parametrize(
     ("running", "found"),
     [
         (None, ["main", "rdma"]),

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -106,11 +107,16 @@ def test_on_a_terminal_one_line_stands_for_what_reframe_says(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize(
+    ("send", "number", "word"),
+    [(os.killpg, signal.SIGINT, "interrupted"), (os.kill, signal.SIGTERM, "terminated")],
+)
 def test_an_interrupt_waits_for_reframe_and_says_what_became_of_it(
-    tmp_path: Path, *, terminal: bool
+    tmp_path: Path, send: Callable[[int, int], None], number: int, word: str, *, terminal: bool
 ) -> None:
     cancelled = (
-        "trap 'echo cancelled >cancelled; exit 9' INT; echo >ready; while :; do sleep 0.1; done"
+        "trap 'echo cancelled >cancelled; exit 9' INT TERM\n"
+        "echo >ready; while :; do sleep 0.1; done"
     )
     put_reframe(tmp_path, cancelled)
     script = (
@@ -130,8 +136,9 @@ def test_an_interrupt_waits_for_reframe_and_says_what_became_of_it(
         os.close(follower)
         while process.poll() is None and not (tmp_path / "ready").exists():
             time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGINT)
+        send(process.pid, number)
         _, said = process.communicate()
     os.close(leader)
-    assert (process.returncode, (tmp_path / "cancelled").exists()) == (130, True)
-    assert said == b"fabricheck: interrupted: ReFrame, which cancels its jobs then, has ended\n"
+    assert (process.returncode, (tmp_path / "cancelled").exists()) == (128 + number, True)
+    expected = f"fabricheck: {word}: ReFrame, which cancels its jobs then, has ended\n"
+    assert said.decode() == expected

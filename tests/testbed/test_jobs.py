@@ -86,7 +86,7 @@ def test_dead_node_ends_its_job_as_node_fail(make_testbed, tmp_path: Path) -> No
     testbed = make_testbed()
     testbed.up(nodes=2, shares=[tmp_path])
     work = f"srun sh -c 'touch {tmp_path}/$(hostname); exec sleep 300'"
-    job = sbatch(testbed, tmp_path, work, "--nodes=2", "--time=3")
+    job = sbatch(testbed, tmp_path, work, "--nodes=2", "--time=3", "--no-requeue")
     # A node that dies before its step has begun lets srun fail, and the job with it.
     wait_until((tmp_path / "n2").exists, "the step on n2")
     testbed.kill_node("n2")

@@ -37,7 +37,7 @@ def test_no_key_is_empty() -> None:
 def test_lost_nodes_end_their_jobs_and_come_back() -> None:
     found = settings(slurm_conf(FILES, nodes=2, cpus_per_node=4, memory_mb=2000))
     assert (found["JobRequeue"], found["SlurmdTimeout"], found["ReturnToService"]) == (
-        "0",
+        "1",
         "10",
         "2",
     )

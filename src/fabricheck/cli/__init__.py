@@ -3,12 +3,20 @@
 import contextlib
 import errno
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from fabricheck.cli.output import prepare, visible
-from fabricheck.errors import EXIT_BAD_INPUT, EXIT_FAULT, EXTRAS, FabricheckError, lacking
+from fabricheck.errors import (
+    EXIT_BAD_INPUT,
+    EXIT_FAULT,
+    EXTRAS,
+    FabricheckError,
+    Terminated,
+    lacking,
+)
 
 _ADVICE: Final = {
     errno.EACCES: "get permission, or use a place of your own",
@@ -19,8 +27,8 @@ _ADVICE: Final = {
     errno.ENAMETOOLONG: "use a shorter name",
     errno.ELOOP: "take the loop of symbolic links away",
 }
-_INTERRUPTED: Final = 130
-"""As a shell has it: 128 and the number of the signal."""
+_INTERRUPTED: Final = "interrupted", signal.SIGINT
+_TERMINATED: Final = "terminated", signal.SIGTERM
 _MOST: Final = 300
 """Characters of a foreign message in a sentence."""
 
@@ -84,7 +92,8 @@ def _meaning(error: BaseException) -> tuple[str, int]:
     if isinstance(error, MemoryError):
         return "expected more memory, found no more: give the command more", EXIT_BAD_INPUT
     if isinstance(error, KeyboardInterrupt):
-        return ": ".join(("interrupted", *map(str, error.args))), _INTERRUPTED
+        word, number = _TERMINATED if isinstance(error, Terminated) else _INTERRUPTED
+        return ": ".join((word, *map(str, error.args))), 128 + number
     return _of_fault(error), EXIT_FAULT
 
 

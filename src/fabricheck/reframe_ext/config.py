@@ -25,6 +25,7 @@ from fabricheck.reframe_ext.recorder import HANDLER
 from fabricheck.reframe_ext.reframe import log_files
 from fabricheck.reframe_ext.rota import has_groups, leaves_of
 from fabricheck.reframe_ext.varied import in_one_allocation, record_of
+from fabricheck.schedulers import scheduler_of
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.sites.files import Sites, features_of, read_sites
 from fabricheck.sites.wheels import wheel_prefix
@@ -112,7 +113,11 @@ def _configuration(suite: Path, read: Sites) -> dict[str, Any]:
     places = {"stagedir": str(root / "stage"), "outputdir": str(root / "output")}
     sites = sorted(read.read.values(), key=lambda site: site["systems"][0]["name"] == _FALLBACK)
     return {
-        "systems": [{**places, **system} for site in sites for system in site["systems"]],
+        "systems": [
+            {**places, **system, "partitions": [*map(_once, system["partitions"])]}
+            for site in sites
+            for system in site["systems"]
+        ],
         "environments": [environment for site in sites for environment in site["environments"]],
         "general": [
             {
@@ -120,7 +125,8 @@ def _configuration(suite: Path, read: Sites) -> dict[str, Any]:
                 "check_search_path": [str(suite / "checks"), *ADDED],
                 "report_file": run_report,
                 "perf_info_level": "verbose",
-                "poll_rate_min": 5,
+                # A question a second to a scheduler that serves others, too.
+                "poll_rate_min": 1,
                 "keep_stage_files": True,
                 "clean_stagedir": True,
             }
@@ -149,6 +155,12 @@ def _configuration(suite: Path, read: Sites) -> dict[str, Any]:
             *(_logging(root, site) for site in sites if site.get("handlers_perflog")),
         ],
     }
+
+
+def _once(partition: dict[str, Any]) -> dict[str, Any]:
+    """A partition whose jobs end with a node that dies: a second try would hide it."""
+    options = scheduler_of(partition["scheduler"]).once
+    return {**partition, "access": [*options, *partition.get("access", ())]}
 
 
 def find_system(suite: Path, name: str) -> tuple[dict[str, Any], dict[str, Any]]:

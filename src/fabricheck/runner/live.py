@@ -5,6 +5,7 @@ import os
 import re
 import select
 import shutil
+import signal
 import subprocess
 import time
 from collections import Counter
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
+from fabricheck.errors import Terminated
 from fabricheck.provenance import home
 from fabricheck.record.costs import Cost, Key, key_of_name
 
@@ -145,16 +147,27 @@ def follow(
 
 @contextlib.contextmanager
 def waited_for(process: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """Where the terminal interrupts ReFrame as well, let it cancel its jobs, and say so.
+    """Where this process is interrupted or terminated, let ReFrame cancel its jobs, and say so.
+
+    The terminal interrupts both; what terminates this process gets passed on.
 
     Raises:
         KeyboardInterrupt: with what became of it.
+        Terminated: likewise.
     """
+
+    def passed_on(number: int, _: object) -> None:
+        process.send_signal(number)
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, passed_on)
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as ended:
         process.communicate()
-        raise KeyboardInterrupt("ReFrame, which cancels its jobs then, has ended") from None
+        raise type(ended)("ReFrame, which cancels its jobs then, has ended") from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class Log:

@@ -104,6 +104,7 @@ class Scheduler:
         command: what must be on PATH to start a job.
         lists_nodes: whether its nodes are known, as checks of every node (``surveys_nodes``) need.
         is_alone: whether this machine is all there is.
+        once: options by which a job whose node died ends, and is not begun again on others.
         launcher: what starts a program without MPI once on each node; empty: the partition's.
         lists: prints its partitions.
         topology: prints what it knows of the switches.
@@ -122,6 +123,7 @@ class Scheduler:
     command: str = ""
     before: tuple[str, ...] = ()
     patience: float = PATIENCE
+    once: tuple[str, ...] = ()
     lists_nodes: ClassVar[bool] = False
     is_alone: ClassVar[bool] = False
     launcher: ClassVar[Launcher] = Launcher(name="")

@@ -49,6 +49,7 @@ class Slurm(Scheduler):
 
     name: str = "Slurm"
     command: str = "sbatch"
+    once: tuple[str, ...] = ("--no-requeue",)
 
     lists_nodes: ClassVar[bool] = True
     launcher: ClassVar[Launcher] = SRUN
@@ -199,5 +200,5 @@ class Slurm(Scheduler):
 
 
 SLURM: Final = Slurm()
-ROWS: Final = {**dict.fromkeys(("slurm", "squeue"), SLURM), "allocation": Slurm(command="salloc")}
+ROWS: Final = {**dict.fromkeys(("slurm", "squeue"), SLURM), "allocation": Slurm(command="salloc", once=())}
 """By ReFrame's names of them; ``allocation`` is the suite's own, which asks for nodes by salloc."""

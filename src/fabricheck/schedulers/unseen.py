@@ -51,6 +51,7 @@ class Pbs(_Unseen):
 
     name: str = "PBS"
     command: str = "qsub"
+    once: tuple[str, ...] = ("-r n",)
     says_version: ClassVar[tuple[str, ...]] = ("qstat", "--version")
     job_variable: ClassVar[str] = "PBS_JOBID"
     keep_off: ClassVar[tuple[str, ...]] = (

@@ -39,8 +39,8 @@ SlurmdParameters=config_overrides
 # A default PMI would start the MPIs that speak another one as singletons.
 MpiDefault=none
 ReturnToService=2
-# A job that loses its node must end as NODE_FAIL, not wait for a new chance.
-JobRequeue=0
+# As Slurm has it by default: a job that loses its node is begun again, unless it asks not to be.
+JobRequeue=1
 SlurmdTimeout={node_timeout}
 SlurmctldTimeout=30
 InactiveLimit=0
