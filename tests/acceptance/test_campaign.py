@@ -305,7 +305,9 @@ def test_a_run_that_was_left_behind_is_waited_for(real: Real) -> None:
 
 
 @pytest.mark.integration
-def test_a_campaign_that_is_told_to_end_ends_reframe_and_restores_the_state_before(real: Real) -> None:
+def test_a_campaign_that_is_told_to_end_ends_reframe_and_restores_the_state_before(
+    real: Real,
+) -> None:
     (real.root / "hold").touch()
     sides = [f"--{side}={cmd}" for side, cmd in zip(campaign.SIDES, real.switch, strict=True)]
     with real.popen(COMMAND, "accept", "--campaign", "fw28", "--pairs", "1", *sides) as process:

@@ -200,5 +200,8 @@ class Slurm(Scheduler):
 
 
 SLURM: Final = Slurm()
-ROWS: Final = {**dict.fromkeys(("slurm", "squeue"), SLURM), "allocation": Slurm(command="salloc", once=())}
+ROWS: Final = {
+    **dict.fromkeys(("slurm", "squeue"), SLURM),
+    "allocation": Slurm(command="salloc", once=()),
+}
 """By ReFrame's names of them; ``allocation`` is the suite's own, which asks for nodes by salloc."""
