@@ -73,9 +73,7 @@ def test_nccl_by_pairs_names_the_slow_rank_and_no_other(openmpi, fake_gpu, tmp_p
     file = tmp_path / "result.json"
     steer = f"env -u LD_LIBRARY_PATH {sys.executable} -m fabricheck.localise.steer"
     words = ("--nccl", "-c", "-t", "0.2", "-s", steer, "--json", str(file))
-    done = fake_gpu.run(
-        openmpi.of("pair_probe"), 4, *words, over="shm", FAKE_NCCL_SLOW=slow or "9"
-    )
+    done = fake_gpu.run(openmpi.of("pair_probe"), 4, *words, over="shm", FAKE_NCCL_SLOW=slow or "9")
     assert done.returncode == 0, done.stdout + done.stderr
     result = program_result.read(file.read_text(), "result")
     assert (result.benchmark, result.environment["nccl"]) == ("nccl", "2.28.9")
