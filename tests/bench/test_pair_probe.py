@@ -2,9 +2,13 @@
 
 import json
 import shlex
+import sys
 
 import pytest
 
+from fabricheck.localise.fabric import Fabric
+from fabricheck.localise.judging import judge
+from fabricheck.localise.steer import parse_line
 from fabricheck.measures import program_result
 
 pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
@@ -62,3 +66,37 @@ def test_bad_options_are_refused(openmpi, words, told):
     done = openmpi.of("pair_probe").run_alone(*words)
     assert done.returncode == 2
     assert told in done.stderr
+
+
+@pytest.mark.parametrize("slow", ["", "2"])
+def test_nccl_by_pairs_names_the_slow_rank_and_no_other(openmpi, fake_gpu, tmp_path, slow):
+    file = tmp_path / "result.json"
+    steer = f"env -u LD_LIBRARY_PATH {sys.executable} -m fabricheck.localise.steer"
+    words = ("--nccl", "-c", "-t", "0.2", "-s", steer, "--json", str(file))
+    done = fake_gpu.run(openmpi.of("pair_probe"), 4, *words, over="shm", FAKE_NCCL_SLOW=slow or "9")
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = program_result.read(file.read_text(), "result")
+    assert (result.benchmark, result.environment["nccl"]) == ("nccl", "2.28.9")
+    rounds = [parse_line(line(each), 4) for each in result.results]
+    assert all(each["valid"] for each in result.results)
+    accused = {name for f in judge(rounds, Fabric(["r0", "r1", "r2", "r3"])).accused
+               for name in f.names}  # fmt: skip
+    assert {name.split()[0] for name in accused} == ({"r2"} if slow else set())
+
+
+def line(row: dict) -> str:
+    columns = (row[name] for name in ("first", "second", "latencies", "there", "back"))
+    return " ".join(str(value) for pair in zip(*columns, strict=True) for value in pair)
+
+
+def test_wrong_data_by_nccl_and_a_missing_library_are_told(openmpi, fake_gpu, tmp_path):
+    words = ("--nccl", "-t", "0.1", "-s", rounds("0 1"))
+    probe = openmpi.of("pair_probe")
+    done = fake_gpu.run(probe, 2, *words, "-c", "--inject", over="shm")
+    assert done.returncode == 1
+    assert "wrong data at 1048576 bytes: rank 1 in round 1" in done.stderr
+    done = fake_gpu.run(probe, 2, *words, over="shm", FAKE_NCCL="hang")
+    assert "NCCL's pairs did not end within 30 s" in done.stderr
+    done = fake_gpu.run(probe, 2, *words, over="shm", libraries=[tmp_path])
+    assert done.returncode == 2
+    assert "there is no NVIDIA driver here" in done.stderr

@@ -1,7 +1,8 @@
 // A libnccl.so.2 for tests: collectives of floats over shared memory, for ranks of one host.
 // FAKE_NCCL says what goes wrong: "no id", "refuse" (the communicator is not made), and at the
 // third operation "fail" (it returns an error), "error" (an asynchronous one), "hang" (its stream
-// never ends), "stall" (the call never returns). With NCCL_DEBUG it tells what it was told.
+// never ends), "stall" (the call never returns). FAKE_NCCL_SLOW is a rank whose messages take their
+// time. With NCCL_DEBUG it tells what it was told.
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
@@ -32,10 +33,13 @@ struct Id {
     char name[128];
 };
 
+constexpr int kMostRanks = 16;
+
 struct Area {
     std::atomic<int> arrived;
     std::atomic<int> round;
     std::atomic<int> left;
+    std::atomic<bool> posted[kMostRanks][kMostRanks]; ///< from, to: a message waits in its place
     char data[kMostBytes];
 };
 
@@ -47,12 +51,17 @@ struct Communicator {
     bool failed;
 };
 
-// What a group of sends and receives has gathered: one of each for each peer.
+struct Message {
+    Pointer data;
+    std::size_t bytes;
+    int peer;
+};
+
+// What a group of sends and receives has gathered.
 struct Group {
     Communicator* communicator = nullptr;
-    std::vector<Pointer> sends;
-    std::vector<Pointer> receives;
-    std::size_t bytes = 0;
+    std::vector<Message> sends;
+    std::vector<Message> receives;
 } group;
 
 bool wrong(const char* what) {
@@ -75,9 +84,8 @@ char* place(const Communicator& own, int rank, std::size_t bytes) {
     return own.area->data + static_cast<std::size_t>(rank) * bytes;
 }
 
-// Everyone's `bytes` lie in the area when `use` reads them.
-template <class Use>
-int operation(Communicator& own, Pointer send, std::size_t bytes, Use use) {
+// What goes wrong at the third operation.
+int begin(Communicator& own) {
     ++own.operations;
     if (own.operations == kFailingOperation) {
         own.failed = wrong("error");
@@ -90,6 +98,15 @@ int operation(Communicator& own, Pointer send, std::size_t bytes, Use use) {
         while (wrong("stall")) {
             sched_yield();
         }
+    }
+    return kSuccess;
+}
+
+// Everyone's `bytes` lie in the area when `use` reads them.
+template <class Use>
+int operation(Communicator& own, Pointer send, std::size_t bytes, Use use) {
+    if (const int error = begin(own); error != kSuccess) {
+        return error;
     }
     if (bytes * static_cast<std::size_t>(own.ranks) > kMostBytes) {
         return kSystemError;
@@ -111,6 +128,24 @@ std::vector<float> sums(const Communicator& own, std::size_t first, std::size_t 
         }
     }
     return result;
+}
+
+// The place of messages from one rank to another; waits until one is there, or none.
+char* mailbox(Communicator& own, int from, int to, bool full) {
+    while (own.area->posted[from][to] != full) {
+        sched_yield();
+    }
+    const auto ranks = static_cast<std::size_t>(own.ranks);
+    const std::size_t number =
+        static_cast<std::size_t>(from) * ranks + static_cast<std::size_t>(to);
+    return own.area->data + number * (kMostBytes / ranks / ranks);
+}
+
+void take_time(const Communicator& own, std::size_t bytes) {
+    const char* const slow = std::getenv("FAKE_NCCL_SLOW");
+    if (slow != nullptr && std::atoi(slow) == own.rank) {
+        usleep(static_cast<useconds_t>(200 + bytes / 500));
+    }
 }
 
 void give(Pointer receive, const std::vector<float>& values) {
@@ -225,29 +260,37 @@ int ncclGroupStart() {
     return kSuccess;
 }
 
-int ncclSend(Pointer send, std::size_t count, int, int, Communicator* own, void*) {
+int ncclSend(Pointer send, std::size_t count, int, int peer, Communicator* own, void*) {
     group.communicator = own;
-    group.bytes = count * sizeof(float);
-    group.sends.push_back(send);
+    group.sends.push_back({send, count * sizeof(float), peer});
     return kSuccess;
 }
 
-int ncclRecv(Pointer receive, std::size_t, int, int, Communicator*, void*) {
-    group.receives.push_back(receive);
+int ncclRecv(Pointer receive, std::size_t count, int, int peer, Communicator* own, void*) {
+    group.communicator = own;
+    group.receives.push_back({receive, count * sizeof(float), peer});
     return kSuccess;
 }
 
-// The peers come in their order, from blocks that lie one after the other.
 int ncclGroupEnd() {
     Communicator& own = *group.communicator;
+    if (const int error = begin(own); error != kSuccess) {
+        return error;
+    }
     const auto ranks = static_cast<std::size_t>(own.ranks);
-    return operation(own, group.sends.front(), group.bytes * ranks, [&own, ranks] {
-        for (std::size_t peer = 0; peer < ranks; ++peer) {
-            const char* const blocks = place(own, static_cast<int>(peer), group.bytes * ranks);
-            cuMemcpyHtoD_v2(group.receives[peer],
-                            blocks + group.bytes * static_cast<std::size_t>(own.rank), group.bytes);
+    for (const Message& each : group.sends) {
+        if (ranks > kMostRanks || each.bytes * ranks * ranks > kMostBytes) {
+            return kSystemError;
         }
-    });
+        cuMemcpyDtoH_v2(mailbox(own, own.rank, each.peer, false), each.data, each.bytes);
+        take_time(own, each.bytes);
+        own.area->posted[own.rank][each.peer] = true;
+    }
+    for (const Message& each : group.receives) {
+        cuMemcpyHtoD_v2(each.data, mailbox(own, each.peer, own.rank, true), each.bytes);
+        own.area->posted[each.peer][own.rank] = false;
+    }
+    return kSuccess;
 }
 
 } // extern "C"

@@ -1,7 +1,9 @@
 """pair_health: its curve, its job, and what a run left behind."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from fabricheck.launch.measurement import Setting
 from fabricheck.localise.located import as_json, dead_ports, lines, locate, write_told
 from fabricheck.measures.parser import parse
 from fabricheck.programs.pair_health.launch import Pairs, cases
+from fabricheck.sites.extras import PartitionExtras
 
 PAIRS = (((0, 3), (1, 2)), ((0, 2), (1, 3)), ((0, 1), (2, 3)))
 
@@ -120,6 +123,7 @@ def test_damaged_rounds_are_refused(tmp_path: Path, text: str, told: str) -> Non
 def test_each_transport_is_measured_once_and_on_all_nodes() -> None:
     found = cases("pair_health")
     transports = [case.placement.transport.name for case in found if not case.placement.port]
+    assert {"nccl_ib", "nccl_socket"} < set(transports)
     assert len(set(transports)) == len(transports)
     (tcp,) = [case for case in found if case.placement.transport.name == "tcp"]
     measured = Pairs(tcp)
@@ -132,3 +136,62 @@ def test_a_topology_that_is_not_there_is_named(tmp_path: Path) -> None:
     setting = Setting(chosen={"topology": str(tmp_path / "none"), "round_seconds": 1})
     with refused("FC1701"):
         Pairs(case).job(setting)
+
+
+def by_nccl(placement: str, **extras: Any) -> tuple[Pairs, Setting]:
+    (case,) = [
+        each for each in cases("pair_health")
+        if each.benchmark == "pair_health_nccl" and each.placement.transport.name == placement
+    ]  # fmt: skip
+    build = SimpleNamespace(
+        provider="mpi_probe", yield_library="", ucx_info="", program=lambda name: f"/built/{name}"
+    )
+    site = {"ucx_net_devices": {"rdma": "mlx5_0:1", "tcp": "eth0"}, "gpus_per_node": 8, **extras}
+    return Pairs(case), Setting(
+        extras=PartitionExtras.of(site), launcher="srun", mpi="openmpi", pmi="pmix", build=build
+    )  # fmt: skip
+
+
+def test_nccl_carries_the_data_of_pairs_and_mpi_starts_them() -> None:
+    measured, setting = by_nccl("nccl_ib", traffic_class=106)
+    job = measured.job(setting)
+    assert job.words[0] == "/built/pair_probe"
+    assert "--nccl" in job.words
+    asked = {"NCCL_NET": "IB", "NCCL_IB_HCA": "=mlx5_0:1", "NCCL_IB_TC": "106",
+             "NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,NET",
+             "UCX_TLS": "tcp,self"}  # fmt: skip
+    assert asked.items() <= job.variables.items()
+    assert job.options == ["--gpus-per-node=8"]
+    assert job.told[-2:] == ["rdma", "mlx5_0:1"]
+    assert all("+gpu" in each and "+nccl_ib" in each for each in measured.systems)
+    assert all("+nccl" in each for each in measured.environs)
+    assert "--nccl" not in plain("tcp").words
+    (sockets, setting) = by_nccl("nccl_socket")
+    assert sockets.job(setting).variables["NCCL_SOCKET_IFNAME"] == "=eth0"
+
+
+def plain(transport: str) -> Any:
+    (case,) = [
+        each for each in cases("pair_health")
+        if each.benchmark == "pair_health" and str(each.placement).startswith(f"{transport}-")
+    ]  # fmt: skip
+    return Pairs(case).job(by_nccl("nccl_ib")[1])
+
+
+def test_the_curve_of_pairs_by_nccl_has_its_own_name() -> None:
+    text = json.loads(written(None)) | {"benchmark": "nccl"}
+    assert parse(json.dumps(text), "out").benchmark == "pair_health_nccl"
+
+
+@pytest.mark.parametrize(
+    ("way", "objection"),
+    [("NET/IB/0/GDRDMA", ""), ("NET/Socket/0", "something else carried"), ("", "did not start")],
+)
+def test_pairs_by_nccl_are_believed_by_its_channels(
+    tmp_path: Path, way: str, objection: str
+) -> None:
+    line = f"n1:7:9 [0] NCCL INFO Channel 00/1 : 0[0] -> 1[0] [send] via {way}\n"
+    (tmp_path / "nccl.n1.7.log").write_text(line if way else "")
+    measured, setting = by_nccl("nccl_ib")
+    said = measured.told_by_nccl(replace(setting, stage=tmp_path))
+    assert (objection in " ".join(said.objections)) if objection else said.objections == ()

@@ -1,7 +1,6 @@
 // nccl_probe: NCCL's collectives between the GPUs of all ranks. How each number is measured:
 // docs/reference/programs/nccl_probe.md.
 #include "common/gpu/job.hpp"
-#include "common/gpu/library.hpp"
 #include "common/interrupt.hpp"
 #include "nccl_probe/report.hpp"
 
@@ -43,22 +42,10 @@ void set_environment(const World& world, const Options& options, const Nccl& ncc
     // NOLINTEND(concurrency-mt-unsafe)
 }
 
-std::unique_ptr<Nccl> load(const World& world) {
-    std::unique_ptr<Nccl> nccl;
-    std::string refusal;
-    try {
-        nccl = std::make_unique<Nccl>();
-    } catch (const gpu::NoGpu& none) {
-        refusal = none.what();
-    }
-    agree(world, refusal);
-    return nccl;
-}
-
 // Until the last size, the first with wrong data, or a signal, which it returns.
-int measure_sizes(const World& world, const Options& options, const Session& session,
-                  Report& report) {
-    Measurement measurement(world, options, session);
+int measure_sizes(const World& world, const Options& options, const Nccl& nccl,
+                  const gpu::NcclSession& session, Report& report) {
+    Measurement measurement(world, options, nccl, session);
     for (const std::size_t count : options.counts(world.size)) {
         const Result result = measurement.measure(count);
         if (world.rank == 0) {
@@ -88,13 +75,14 @@ int run(World& world, int argc, char** argv) {
         places[rank] += " of " + world.host_of_rank[rank];
     }
     check_places(world, options, std::move(places));
-    const std::unique_ptr<Nccl> nccl = load(world);
+    const std::unique_ptr<Nccl> nccl = gpu::load_nccl(world);
     set_environment(world, options, *nccl);
-    const Session session(world, options, *nccl);
+    const gpu::NcclSession session(world, "nccl_probe", std::string(options.collective->name),
+                                   options.time_limit, *nccl);
     watch_interrupts();
 
     Report report = begin_report(world, options, device, *nccl);
-    const int signal = measure_sizes(world, options, session, report);
+    const int signal = measure_sizes(world, options, *nccl, session, report);
     return world.rank == 0 ? report.end(options.json, table_of(options),
                                         options.counts(world.size).size(), "sizes", signal)
                            : kSuccess;

@@ -26,8 +26,9 @@ void barrier() {
 
 } // namespace
 
-Measurement::Measurement(const bench::World& world, const Options& options, const Session& session)
-    : world_(world), options_(options), session_(session) {
+Measurement::Measurement(const bench::World& world, const Options& options, const Nccl& nccl,
+                         const bench::gpu::NcclSession& session)
+    : world_(world), options_(options), nccl_(nccl), session_(session) {
     const std::size_t block = options.counts(world.size).back() * sizeof(float);
     send_ = Buffer(bench::gpu::Memory::Device, block * sent(), 0);
     receive_ = Buffer(bench::gpu::Memory::Device, block * received(), 0);
@@ -75,8 +76,9 @@ void Measurement::iterate(const Call& call) const {
         made += count;
         compute_until(kForward +
                       (1 - kForward) * static_cast<double>(made) / static_cast<double>(call.count));
-        session_.start({call.nccl, call.communicator, call.stream, call.ranks, call.send + begun,
-                        call.receive + begun, count});
+        session_.check(
+            options_.collective->run({call.nccl, call.communicator, call.stream, call.ranks,
+                                      call.send + begun, call.receive + begun, count}));
     }
     session_.wait();
     compute_until(1);
@@ -87,7 +89,7 @@ double Measurement::sample(const Call& call) const {
     const double start = MPI_Wtime();
     for (std::uint64_t done = 0; done < options_.batch; ++done) {
         if (options_.buckets.empty()) {
-            session_.start(call);
+            session_.check(options_.collective->run(call));
         } else {
             iterate(call);
         }
@@ -149,7 +151,13 @@ Result Measurement::measure(std::size_t count) {
     result.size = size_of(*options_.collective, count, world_.size);
     result.warmup = options_.warmup;
     prepare(count);
-    const Call call = session_.call(send_.data(), receive_.data(), count);
+    const Call call = {nccl_,
+                       session_.communicator(),
+                       session_.stream(),
+                       world_.size,
+                       send_.data(),
+                       receive_.data(),
+                       count};
     double last = 0.0;
     for (std::uint64_t done = 0; done < options_.warmup; ++done) {
         last = sample(call);

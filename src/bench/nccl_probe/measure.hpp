@@ -2,7 +2,8 @@
 #pragma once
 
 #include "common/gpu/memory.hpp"
-#include "nccl_probe/session.hpp"
+#include "common/gpu/nccl_session.hpp"
+#include "nccl_probe/options.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -21,7 +22,8 @@ struct Result {
 /// The largest size's buffers, and the measurement of each size in them.
 class Measurement {
   public:
-    Measurement(const bench::World& world, const Options& options, const Session& session);
+    Measurement(const bench::World& world, const Options& options, const Nccl& nccl,
+                const bench::gpu::NcclSession& session);
 
     /// Collective.
     Result measure(std::size_t count);
@@ -41,7 +43,8 @@ class Measurement {
 
     const bench::World& world_;
     const Options& options_;
-    const Session& session_;
+    const Nccl& nccl_;
+    const bench::gpu::NcclSession& session_;
     Buffer send_;
     Buffer receive_;
 };

@@ -24,9 +24,12 @@ constexpr int kWidth = 14;
 constexpr int kEnd = 0;
 constexpr int kFailed = -1;
 
-Report begin_report(const World& world, const Options& options) {
-    Report report(table_stream(options.json), "pair_probe", "pairs");
+Report begin_report(const World& world, const Options& options, const ByNccl* nccl) {
+    Report report(table_stream(options.json), "pair_probe", nccl == nullptr ? "pairs" : "nccl");
     add_facts(report, world);
+    if (nccl != nullptr) {
+        nccl->add_facts(report, world);
+    }
     report.set_columns({{"# Round", -10, "round"},
                         {"Pairs", 8, "pairs"},
                         {"Lat p50(us)", kWidth, "latency", "p50", kToMicro},
@@ -174,8 +177,9 @@ int run(World& world, int argc, char** argv) {
         return kSuccess;
     }
 
-    Report report = begin_report(world, options);
-    Pairs measuring(world, options);
+    const auto nccl = options.nccl ? std::make_unique<ByNccl>(world) : nullptr;
+    Report report = begin_report(world, options, nccl.get());
+    Pairs measuring(world, options, nccl.get());
     Rounds rounds(world, options, report);
     int signal = 0;
     std::uint64_t count = 0;

@@ -1,7 +1,10 @@
 #include "pair_probe/measure.hpp"
 
+#include "common/last_words.hpp"
+
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 namespace pair_probe {
@@ -24,12 +27,44 @@ constexpr double kShareOfWindow = 1.0 / 16; ///< of a direction's time, at least
 constexpr double kGrace = 60.0;             ///< seconds after which a round hangs
 
 constexpr std::size_t kElements = kMessage / sizeof(int);
+constexpr std::uint64_t kNcclLimit = 30; ///< seconds of NCCL's start, and of a window
+
+bench::gpu::Memory memory_of(const ByNccl* nccl) {
+    return nccl == nullptr ? bench::gpu::Memory::Host : bench::gpu::Memory::Device;
+}
 
 } // namespace
 
-Pairs::Pairs(const bench::World& world, const Options& options)
-    : world_(world), options_(options), source_(kMessage, 1), target_(kMostMessages * kMessage, 0),
-      requests_(kMostMessages), statuses_(kMostMessages) {
+ByNccl::ByNccl(const bench::World& world)
+    : device_(bench::gpu::open_for_rank(world, std::nullopt, bench::gpu::Memory::Device)),
+      nccl_(bench::gpu::load_nccl(world)),
+      session_(world, "pair_probe", "pairs", kNcclLimit, *nccl_) {}
+
+void ByNccl::exchange(bool sends, char* data, std::size_t bytes, int messages, int partner) const {
+    const std::size_t count = bytes / sizeof(float);
+    session_.set_time_limit();
+    session_.check(nccl_->group_start());
+    for (int message = 0; message < messages; ++message) {
+        session_.check(sends ? nccl_->send(data, count, bench::gpu::Nccl::kFloat, partner,
+                                           session_.communicator(), session_.stream())
+                             : nccl_->receive(data + static_cast<std::size_t>(message) * bytes,
+                                              count, bench::gpu::Nccl::kFloat, partner,
+                                              session_.communicator(), session_.stream()));
+    }
+    session_.check(nccl_->group_end());
+    session_.wait();
+    bench::stay();
+}
+
+void ByNccl::add_facts(bench::Report& report, const bench::World& world) const {
+    bench::gpu::add_facts(report, world, device_);
+    report.fact("nccl", nccl_->version_text(), "NCCL");
+}
+
+Pairs::Pairs(const bench::World& world, const Options& options, const ByNccl* nccl)
+    : world_(world), options_(options), nccl_(nccl), source_(memory_of(nccl), kMessage, 1),
+      target_(memory_of(nccl), kMostMessages * kMessage, 0), requests_(kMostMessages),
+      statuses_(kMostMessages) {
     samples_.reserve(kMostSamples);
 }
 
@@ -71,6 +106,11 @@ double Pairs::lead_latency(int partner, double seconds) {
         check(MPI_Send(&word, 1, MPI_UINT64_T, partner, kPing, MPI_COMM_WORLD), "MPI_Send");
         check(MPI_Recv(&word, 1, MPI_UINT64_T, partner, kPing, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
               "MPI_Recv");
+        if (nccl_ != nullptr) {
+            before = MPI_Wtime();
+            ping(true, partner);
+            ping(false, partner);
+        }
         const double now = MPI_Wtime();
         if (warm >= 0) {
             samples_.push_back(now - before);
@@ -88,7 +128,38 @@ void Pairs::answer_latency(int partner) {
         check(MPI_Recv(&word, 1, MPI_UINT64_T, partner, kPing, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
               "MPI_Recv");
         check(MPI_Send(&word, 1, MPI_UINT64_T, partner, kPing, MPI_COMM_WORLD), "MPI_Send");
+        if (nccl_ != nullptr) {
+            ping(false, partner);
+            ping(true, partner);
+        }
     }
+}
+
+void Pairs::ping(bool sends, int partner) {
+    nccl_->exchange(sends, sends ? source_.data() : target_.data(), sizeof(std::uint64_t), 1,
+                    partner);
+}
+
+void Pairs::exchange(bool sends, int partner, int messages) {
+    if (nccl_ != nullptr) {
+        nccl_->exchange(sends, sends ? source_.data() : target_.data(), kMessage, messages,
+                        partner);
+        return;
+    }
+    for (int message = 0; message < messages; ++message) {
+        const auto slot = static_cast<std::size_t>(message);
+        const int size = static_cast<int>(kMessage);
+        if (sends) {
+            check(MPI_Isend(source_.data(), size, MPI_CHAR, partner, kData, MPI_COMM_WORLD,
+                            &requests_[slot]),
+                  "MPI_Isend");
+        } else {
+            check(MPI_Irecv(target_.data() + slot * kMessage, size, MPI_CHAR, partner, kData,
+                            MPI_COMM_WORLD, &requests_[slot]),
+                  "MPI_Irecv");
+        }
+    }
+    bench::wait_all(messages, requests_.data(), statuses_.data());
 }
 
 // Windows double until one takes its share of the time; those before are the warm-up.
@@ -103,12 +174,7 @@ double Pairs::send(int partner, double seconds) {
             return bytes / spent;
         }
         const double before = MPI_Wtime();
-        for (int message = 0; message < window; ++message) {
-            check(MPI_Isend(source_.data(), static_cast<int>(kMessage), MPI_CHAR, partner, kData,
-                            MPI_COMM_WORLD, &requests_[static_cast<std::size_t>(message)]),
-                  "MPI_Isend");
-        }
-        bench::wait_all(window, requests_.data(), statuses_.data());
+        exchange(true, partner, window);
         check(MPI_Recv(nullptr, 0, MPI_CHAR, partner, kTaken, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
               "MPI_Recv");
         const double now = MPI_Wtime();
@@ -133,13 +199,7 @@ void Pairs::receive(int partner) {
         if (window == 0) {
             return;
         }
-        for (int message = 0; message < window; ++message) {
-            const auto slot = static_cast<std::size_t>(message);
-            check(MPI_Irecv(target_.data() + slot * kMessage, static_cast<int>(kMessage), MPI_CHAR,
-                            partner, kData, MPI_COMM_WORLD, &requests_[slot]),
-                  "MPI_Irecv");
-        }
-        bench::wait_all(window, requests_.data(), statuses_.data());
+        exchange(false, partner, window);
         check(MPI_Send(nullptr, 0, MPI_CHAR, partner, kTaken, MPI_COMM_WORLD), "MPI_Send");
         window_ = window;
     }
@@ -150,22 +210,25 @@ void Pairs::prepare(int partner, std::uint64_t number) {
     if (!options_.validate || partner < 0) {
         return;
     }
-    mpi_probe::fill_pattern(source_.data(), kElements, ElementType::Int,
+    mpi_probe::fill_pattern(source_.image(), kElements, ElementType::Int,
                             {world_.rank, partner, number});
-    mpi_probe::fill_poison(target_.data(), kMostMessages * kElements, ElementType::Int);
+    source_.push(kMessage);
+    mpi_probe::fill_poison(target_.image(), kMostMessages * kElements, ElementType::Int);
+    target_.push(kMostMessages * kMessage);
 }
 
 void Pairs::verify(int partner, std::uint64_t number) {
     if (!options_.validate || partner < 0) {
         return;
     }
+    target_.pull(kMostMessages * kMessage);
     if (options_.inject_error && world_.rank == world_.size - 1) {
-        mpi_probe::corrupt_element(target_.data(), kElements - 1, ElementType::Int);
+        mpi_probe::corrupt_element(target_.image(), kElements - 1, ElementType::Int);
     }
     for (int message = 0; message < window_; ++message) {
         const std::size_t first = static_cast<std::size_t>(message) * kElements;
         mpi_probe::add_mismatches(mismatch_,
-                                  mpi_probe::check_pattern(target_.data() + first * sizeof(int),
+                                  mpi_probe::check_pattern(target_.image() + first * sizeof(int),
                                                            kElements, ElementType::Int,
                                                            {partner, world_.rank, number}, first));
     }

@@ -10,6 +10,8 @@ bench::OptionTable table_of(Options& options) {
     table.text("s,steer=COMMAND", options.steer,
                "command of a shell that says who measures with whom, on rank 0's host");
     table.seconds("t,seconds=SECONDS", options.seconds, "how long a round takes");
+    table.flag("nccl", options.nccl,
+               "NCCL carries the data, between a GPU of each rank; MPI only starts it");
     add_common(table, options, "check the data of the last window of each direction");
     return table;
 }

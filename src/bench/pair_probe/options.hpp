@@ -10,6 +10,7 @@ namespace pair_probe {
 struct Options : bench::CommonOptions {
     std::string steer;    ///< command that says the pairs of each round
     double seconds = 2.0; ///< of a round
+    bool nccl = false;    ///< NCCL carries the data, between a GPU of each rank
 };
 
 /// The options, as they are read into `options` and told.

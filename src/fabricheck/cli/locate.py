@@ -1,5 +1,6 @@
 """``fabricheck locate``: which node or link is slow, from one job on all idle nodes."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,13 @@ from fabricheck.cli.run import SystemOption
 from fabricheck.provenance import SUITE, home
 
 
+class Carrier(StrEnum):
+    """What carries the data between nodes."""
+
+    MPI = "mpi"
+    NCCL = "nccl"
+
+
 def locate(
     *,
     system: SystemOption = None,
@@ -18,6 +26,7 @@ def locate(
         str | None, typer.Option(help="Environment (MPI).", show_default="all")
     ] = None,
     transport: Annotated[str | None, typer.Option(help="Transport.", show_default="all")] = None,
+    carrier: Annotated[Carrier, typer.Option("--with", help="What carries data.")] = Carrier.MPI,
     topology: Annotated[
         Path | None,
         typer.Option(
@@ -50,6 +59,8 @@ def locate(
 
         fabricheck locate --system mycluster --topology fabric.topology --node-file good.txt
 
+        fabricheck locate --system mycluster --with nccl
+
         fabricheck locate --system mycluster --json | jq '.[].accused[].places'
     """
     # ReFrame takes a second to import: --help does not pay for it.
@@ -62,9 +73,10 @@ def locate(
     from fabricheck.report.load import load
     from fabricheck.runner import selection, session
 
+    benchmark = "pair_health" if carrier is Carrier.MPI else "pair_health_nccl"
     wanted = selection.RunSelection(
         system or system_here(SUITE),
-        ("pair_health",),
+        (benchmark,),
         (transport,) if transport else (),
         (environ,) if environ else (),
     )
@@ -75,7 +87,7 @@ def locate(
         options.append(f"-SPairHealth.topology={topology.absolute()}")
     _, recorded = session.run(SUITE, wanted, None, options, aside=machine)
     found_cases = load(home() / "perflogs", recorded).cases
-    cases = [case for case in found_cases if case.benchmark == "pair_health"]
+    cases = [case for case in found_cases if case.benchmark == benchmark]
     proved = (Level.GOOD, Level.WARNING, Level.CRITICAL)
     unproved = [case for case in cases if case.level not in proved]
     judgements = [(case, judged(Path(case.output))) for case in cases if case not in unproved]

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from fabricheck.transports.settings import Ports
 from fabricheck.transports.statement import TransportReport
 from fabricheck.transports.table import Transport
 
@@ -21,6 +22,9 @@ LOGGING: Mapping[str, str] = {
     "NCCL_DEBUG_FILE": LOGS,
 }
 """What makes NCCL tell it. It writes a line for each call, so never in a run that is timed."""
+
+WAYS: Mapping[str, str] = {**LOGGING, "NCCL_DEBUG_SUBSYS": "INIT,ENV,NET"}
+"""What makes NCCL tell its channels alone, when they are made: a timed run may have it."""
 
 _CHANNEL = re.compile(r"NCCL INFO Channel \S+ : .* via (?P<way>NET/\w+|\w+)(?P<rest>\S*)")
 _ALGORITHM = re.compile(
@@ -49,6 +53,21 @@ class NcclLogs:
     protocols: frozenset[str]
     ways: frozenset[str]
     gpudirect: bool
+
+
+def network(transport: Transport, ports: Ports) -> Mapping[str, str]:
+    """What makes NCCL use the network of a transport, at the site's ports."""
+    if transport.name == "nccl_socket":
+        return {"NCCL_NET": "Socket", **_devices("NCCL_SOCKET_IFNAME", ports, "tcp")}
+    if transport.name != "nccl_ib":
+        return {}
+    asked = ports.variables("NCCL_IB_GID_INDEX", "NCCL_IB_SL", "NCCL_IB_TC")
+    return {"NCCL_NET": "IB", **_devices("NCCL_IB_HCA", ports, "rdma"), **asked}
+
+
+def _devices(variable: str, ports: Ports, key: str) -> Mapping[str, str]:
+    """Devices by their exact names, which a = asks of NCCL."""
+    return {variable: f"={','.join(names)}"} if (names := ports.names(key)) else {}
 
 
 def read_nccl_logs(directory: Path, operation: str) -> NcclLogs:

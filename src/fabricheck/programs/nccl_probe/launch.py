@@ -1,6 +1,5 @@
 """How nccl_probe is run: a rank on each GPU, and a run before the timed one in which NCCL tells."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from fabricheck.launch import gpu, mpi
@@ -14,9 +13,8 @@ from fabricheck.programs.allreduce_lab.launch import iterations
 from fabricheck.programs.nccl_probe.entries import BENCHMARKS, OPERATIONS, PROGRAM, NcclBenchmark
 from fabricheck.programs.nccl_probe.read import BYTES
 from fabricheck.transports.gpu_memory import Load
-from fabricheck.transports.nccl import LOGGING, read_nccl_logs, report_of_nccl
+from fabricheck.transports.nccl import LOGGING, network, read_nccl_logs, report_of_nccl
 from fabricheck.transports.placement import Placement
-from fabricheck.transports.settings import Ports
 from fabricheck.transports.statement import TransportReport
 from fabricheck.transports.table import Scope, find
 
@@ -75,7 +73,8 @@ class Collective(Measurement):
             words += ["-m", f"{sizes[0]}:{sizes[-1]}"]
         if self._is_shared(setting):
             words.append("--share-gpu")
-        more = {**gpu.variables(setting, GpuPath.AWARE), **self._network(setting)}
+        chosen = network(self.placement.transport, setting.extras.given_ports)
+        more = {**gpu.variables(setting, GpuPath.AWARE), **chosen}
         job = mpi.start(self._start, setting, [*words, "--json", RESULT_JSON], more)
         log = [f"{name}={value}" for name, value in LOGGING.items()]
         told = ["env", *log, *words, "-i", "1", "-x", "0", "--batch", "1"]
@@ -109,21 +108,6 @@ class Collective(Measurement):
     def _is_shared(self, setting: Setting) -> bool:
         ranks = self.ranks(setting)
         return ranks.per_node > (setting.extras.gpus_per_node or 1)
-
-    def _network(self, setting: Setting) -> Mapping[str, str]:
-        """What makes NCCL use the network of the transport, at the site's ports."""
-        ports = setting.extras.given_ports
-        if self.placement.transport.name == "nccl_socket":
-            return {"NCCL_NET": "Socket", **_devices("NCCL_SOCKET_IFNAME", ports, "tcp")}
-        if self.placement.transport.name != "nccl_ib":
-            return {}
-        asked = ports.variables("NCCL_IB_GID_INDEX", "NCCL_IB_SL", "NCCL_IB_TC")
-        return {"NCCL_NET": "IB", **_devices("NCCL_IB_HCA", ports, "rdma"), **asked}
-
-
-def _devices(variable: str, ports: Ports, key: str) -> Mapping[str, str]:
-    """Devices by their exact names, which a = asks of NCCL."""
-    return {variable: f"={','.join(names)}"} if (names := ports.names(key)) else {}
 
 
 def _exchanged(curve: Curve) -> Load:

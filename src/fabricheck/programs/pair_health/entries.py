@@ -16,15 +16,18 @@ FAMILIES: Final = (
 PING: Final = 8
 MESSAGE: Final = MIB
 
+NCCL: Final = "pair_health_nccl"
+
 BENCHMARKS: Mapping[str, Benchmark] = {
-    "pair_health": Benchmark(
-        name="pair_health",
+    name: Benchmark(
+        name=name,
         family="pair_health",
-        title="Latency and bandwidth of pairs of nodes, all at once",
+        title=f"Latency and bandwidth of pairs of {what}, all at once",
         metrics=(Metric.LATENCY, Metric.BANDWIDTH),
         statistics=("p50",),
         min_size=PING,
         max_size=MESSAGE,
         runs=NIGHTLY,
     )
+    for name, what in {"pair_health": "nodes", NCCL: "nodes, GPU to GPU by NCCL"}.items()
 }

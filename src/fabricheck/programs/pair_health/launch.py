@@ -2,20 +2,25 @@
 
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from fabricheck.launch import mpi
+from fabricheck.launch import gpu, mpi
 from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.localise.located import FEWEST_NODES, ROUND_SECONDS, dead_ports, topology_of
-from fabricheck.programs.pair_health.entries import BENCHMARKS, MESSAGE, PING, PROGRAM
+from fabricheck.measures.gpu import GpuPath
+from fabricheck.programs.pair_health.entries import BENCHMARKS, MESSAGE, NCCL, PING, PROGRAM
 from fabricheck.schedulers import launcher_of
 from fabricheck.sites.files import offered_ports
+from fabricheck.transports.nccl import WAYS, network, read_nccl_logs, report_of_nccl
+from fabricheck.transports.placement import Placement
 from fabricheck.transports.rails import sought
-from fabricheck.transports.table import Counter
+from fabricheck.transports.statement import TransportReport
+from fabricheck.transports.table import Counter, find
 
 _PORTS: Final = Path(__file__).with_name("ports.sh")
 _WITHOUT: Final = Path(__file__).with_name("without.sh")
@@ -25,8 +30,8 @@ _WINDOWS = 3
 
 
 def cases(family: str) -> list[Case]:
-    """The benchmark once for each transport between nodes, and over ``rc`` for each port of sites
-    that name several; it runs on all nodes there are.
+    """The benchmark once for each transport between nodes, over ``rc`` for each port of sites that
+    name several, and by NCCL; it runs on all nodes there are.
     """
     found: dict[str, Case] = {}
     for name in available_placements(min_nodes=FEWEST_NODES):
@@ -34,7 +39,9 @@ def cases(family: str) -> list[Case]:
         found.setdefault(case.placement.transport.name, case)
     ports = offered_ports() if "rc" in found else ()
     alone = [replace(found["rc"].placement, port=port) for port in ports]
-    return [*found.values(), *(Case("pair_health", place) for place in alone)]
+    count = min((each.placement.num_nodes for each in found.values()), default=FEWEST_NODES)
+    by_nccl = [Case(NCCL, Placement(find(name), count)) for name in ("nccl_ib", "nccl_socket")]
+    return [*found.values(), *(Case("pair_health", place) for place in alone), *by_nccl]
 
 
 class Pairs(Measurement):
@@ -46,9 +53,18 @@ class Pairs(Measurement):
     """
 
     def __init__(self, case: Case) -> None:
-        place = case.placement
-        environs = mpi.with_family(place.transport.name)
-        super().__init__(BENCHMARKS[case.benchmark], place, environs)
+        place, entry = case.placement, BENCHMARKS[case.benchmark]
+        self._by_nccl = case.benchmark == NCCL
+        if not self._by_nccl:
+            super().__init__(entry, place, mpi.with_family(place.transport.name))
+            return
+        environs = mpi.with_family("tcp", needs=["nccl"])
+        super().__init__(entry, place, environs, gpu.systems(place))
+
+    @property
+    def _start(self) -> Placement:
+        """The placement by whose transport MPI starts the ranks; NCCL then carries the data."""
+        return replace(self.placement, transport=find("tcp")) if self._by_nccl else self.placement
 
     def ranks(self, setting: Setting) -> Ranks:
         """One on each node, without those of which a port turned out to be down."""
@@ -75,7 +91,14 @@ class Pairs(Measurement):
             "--json",
             RESULT_JSON,
         ]
-        job = mpi.start(self.placement, setting, [setting.programs.program(PROGRAM), *options])
+        more: Mapping[str, str] = {}
+        if self._by_nccl:
+            options.append("--nccl")
+            ways = network(self.placement.transport, setting.extras.given_ports)
+            more = {**gpu.variables(setting, GpuPath.AWARE), **ways, **WAYS}
+        words = [setting.programs.program(PROGRAM), *options]
+        job = mpi.start(self._start, setting, words, more)
+        job = gpu.with_gpus(job, setting) if self._by_nccl else job
         told, leaving_out = self._ports(setting), launcher_of(setting.launcher).leaving_out
         if not leaving_out or not told:
             return job
@@ -96,9 +119,20 @@ class Pairs(Measurement):
         """As of every program with MPI; the placement has as many nodes as the job had."""
         nodes = self.ranks(setting).total
         self.placement = replace(self.placement, num_nodes=nodes)
-        return mpi.examine(
-            self, self.placement, setting, result=RESULT_JSON, exchanges={MESSAGE: _WINDOWS}
+        found = mpi.examine(
+            self,
+            self._start,
+            setting,
+            result=RESULT_JSON,
+            exchanges={MESSAGE: _WINDOWS},
+            path=self.placement.transport if self._by_nccl else None,
+            says=(lambda: self.told_by_nccl(setting)) if self._by_nccl else None,
         )
+        return gpu.examine(found, setting) if self._by_nccl else found
+
+    def told_by_nccl(self, setting: Setting) -> TransportReport:
+        """What carried the data, as NCCL says of its channels."""
+        return report_of_nccl(self.placement.transport, read_nccl_logs(setting.stage, ""), "")
 
 
 measurement = Pairs

@@ -5,7 +5,7 @@ from statistics import median
 from fabricheck.measures.curve import Curve, Point
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.program_result import ProgramResult
-from fabricheck.programs.pair_health.entries import MESSAGE, PING, PROGRAM
+from fabricheck.programs.pair_health.entries import MESSAGE, NCCL, PING, PROGRAM
 
 
 def curve(result: ProgramResult, name: str = "") -> Curve:
@@ -27,7 +27,7 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
         Point(PING, {(Metric.LATENCY, "p50"): median(latencies) * 1e6}, rounds, valid),
         Point(MESSAGE, {(Metric.BANDWIDTH, "p50"): median(rates) * 1e-6}, rounds, valid),
     )
-    return result.curve("pair_health", points)
+    return result.curve(NCCL if result.benchmark == "nccl" else "pair_health", points)
 
 
 RESULTS = {PROGRAM: curve}

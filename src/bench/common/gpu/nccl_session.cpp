@@ -1,10 +1,12 @@
-#include "nccl_probe/session.hpp"
+#include "common/gpu/nccl_session.hpp"
 
+#include "common/gpu/library.hpp"
 #include "common/last_words.hpp"
 
 #include <cmath>
+#include <utility>
 
-namespace nccl_probe {
+namespace bench::gpu {
 
 namespace {
 
@@ -14,9 +16,22 @@ constexpr unsigned kNonBlocking = 1; // CU_STREAM_NON_BLOCKING
 
 } // namespace
 
-Session::Session(const bench::World& world, const Options& options, const Nccl& nccl)
-    : nccl_(nccl), driver_(bench::gpu::driver()), collective_(*options.collective),
-      rank_(world.rank), ranks_(world.size), time_limit_(static_cast<double>(options.time_limit)) {
+std::unique_ptr<Nccl> load_nccl(const World& world) {
+    std::unique_ptr<Nccl> nccl;
+    std::string refusal;
+    try {
+        nccl = std::make_unique<Nccl>();
+    } catch (const NoGpu& none) {
+        refusal = none.what();
+    }
+    agree(world, refusal);
+    return nccl;
+}
+
+NcclSession::NcclSession(const World& world, std::string program, std::string what,
+                         std::uint64_t time_limit, const Nccl& nccl)
+    : nccl_(nccl), driver_(driver()), program_(std::move(program)), what_(std::move(what)),
+      rank_(world.rank), time_limit_(static_cast<double>(time_limit)) {
     set_time_limit();
     Nccl::Id id{};
     if (world.rank == 0) {
@@ -31,20 +46,20 @@ Session::Session(const bench::World& world, const Options& options, const Nccl& 
         communicator_ = nullptr;
         give_up("did not start: " + nccl.error_text(error));
     }
-    bench::gpu::check(driver_.create_stream(&stream_, kNonBlocking), "cuStreamCreate");
+    gpu::check(driver_.create_stream(&stream_, kNonBlocking), "cuStreamCreate");
 }
 
-Session::~Session() {
+NcclSession::~NcclSession() {
     set_time_limit();
     (void)nccl_.destroy(communicator_);
     (void)driver_.destroy_stream(stream_);
-    bench::stay();
+    stay();
 }
 
-void Session::wait() const {
+void NcclSession::wait() const {
     const double end = MPI_Wtime() + time_limit_;
     int state = driver_.stream_query(stream_);
-    while (state == bench::gpu::kNotReady) {
+    while (state == kNotReady) {
         int error = 0;
         if (nccl_.async_error(communicator_, &error) != 0 || error != 0) {
             give_up("noticed an error: " + nccl_.error_text(error));
@@ -55,22 +70,22 @@ void Session::wait() const {
         }
         state = driver_.stream_query(stream_);
     }
-    bench::gpu::check(state, "cuStreamQuery");
+    gpu::check(state, "cuStreamQuery");
 }
 
-void Session::set_time_limit() const {
+void NcclSession::set_time_limit() const {
     const auto limit = static_cast<unsigned>(time_limit_) + kLongerThanTheLimit;
-    bench::leave_after(limit, {"nccl_probe: rank " + std::to_string(rank_) + ": NCCL did not " +
-                                   "return within " + std::to_string(limit) +
-                                   " s: another rank or the network hangs\n",
-                               0});
+    leave_after(limit, {program_ + ": rank " + std::to_string(rank_) + ": NCCL did not " +
+                            "return within " + std::to_string(limit) +
+                            " s: another rank or the network hangs\n",
+                        0});
 }
 
-void Session::give_up(const std::string& what) const {
+void NcclSession::give_up(const std::string& what) const {
     if (communicator_ != nullptr) {
         (void)nccl_.abort(communicator_);
     }
-    bench::abort_job("NCCL's " + std::string(collective_.name) + " " + what);
+    abort_job("NCCL's " + what_ + " " + what);
 }
 
-} // namespace nccl_probe
+} // namespace bench::gpu
