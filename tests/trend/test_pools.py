@@ -55,6 +55,16 @@ def test_a_pool_of_which_few_moved_is_not_blamed_as_a_whole():
     assert found.events
 
 
+def test_of_a_pool_that_moved_the_one_inside_it_is_named_whose_move_explains_most():
+    values = np.random.default_rng(1).standard_normal((60, 20))
+    values[20:40, -5:] += 1.0
+    made, (whole, *parts) = members(values), [np.arange(60), *np.arange(60).reshape(3, 20)]
+    sets = [whole, *parts]
+    assert made.narrowest(sets, whole, made.times[-5]).tolist() == [*range(20, 40)]
+    values[:, -5:] += 3.0
+    assert len(members(values).narrowest(sets, whole, made.times[-5])) == 60
+
+
 def test_the_whole_is_blamed_where_it_is_twenty_times_as_likely():
     generator = np.random.default_rng(1)
     whole = generator.standard_normal((20, 20))

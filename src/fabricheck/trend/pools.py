@@ -5,8 +5,9 @@ for each night the mean of their deviations for the worse, each weighed by how l
 first inside the cases, then over them. It is a series with a history and a scatter of its own, so a
 night that is slow for all its series is noise of it.
 
-From the whole down: what moved as a whole is blamed once. Where it is not clear that all did, those
-are shown that moved most.
+From the whole down: of a pool that alarms and those inside it, that is asked whose common move
+explains most. What moved as a whole is blamed once. Where it is not clear that all did, those are
+shown that moved most.
 """
 
 from collections.abc import Iterator, Sequence
@@ -62,6 +63,29 @@ class Members:
     scale: Array
     times: npt.NDArray[np.datetime64]
     sessions: npt.NDArray[np.str_]
+
+    def narrowest(self, sets: Sequence[Counts], raised: Counts, since: np.datetime64) -> Counts:
+        """The series of a pool that moved, or of one inside it whose common move explains more.
+
+        All series of the one moved alike and no other did: that costs the logarithm of the number
+        of pools that it is chosen from (Schwarz, as in ``moved``).
+
+        Args:
+            sets: the series of each pool.
+            raised: those of the pool that moved.
+            since: the first night after it did.
+        """
+        after = self.deviations[:, self.times >= since]
+        nights = np.maximum(np.isfinite(after).sum(axis=1), 1)
+        deviates = np.nansum(after, axis=1) / (self.scale * np.sqrt(nights))
+        sign = np.sign(deviates[raised].sum())
+        inside = [each for each in sets if np.isin(each, raised).all()]
+
+        def gain(places: Counts) -> float:
+            explained = max(sign * float(deviates[places].sum()), 0.0) ** 2 / (2 * len(places))
+            return explained - float(np.log(len(inside))) * (len(places) < len(raised))
+
+        return max(inside, key=gain)
 
     def moved(self, members: Counts, since: np.datetime64) -> tuple[Counts, bool]:
         """Which of a pool's series moved, and whether it moved as a whole.

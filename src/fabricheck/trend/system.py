@@ -152,8 +152,12 @@ class System:
         raised: dict[int, list[Change]] = {}
         for change in system._steps(system._alarms()) if rows else ():
             raised.setdefault(id(change.series), []).append(change)
+        sets = [pool.members for pool in made]
         found = [
-            (change, *members.moved(pool.members, change.since))
+            (
+                change,
+                *members.moved(members.narrowest(sets, pool.members, change.since), change.since),
+            )
             for pool, row in zip(made, rows, strict=True)
             for change in raised.get(id(row.series), ())
         ]
