@@ -52,8 +52,8 @@ Context connected(Rendezvous& rendezvous, const Options& options, in_addr addres
 std::unique_ptr<Allreduce> gloo_allreduce(Scheme scheme, const Context& context,
                                           const std::vector<Bucket>& buckets) {
     using Algorithm = gloo::AllreduceOptions::Algorithm;
-    return std::make_unique<Function>(
-        context, buckets, scheme == Scheme::Bcube ? Algorithm::BCUBE : Algorithm::RING);
+    return std::make_unique<Function>(context, buckets,
+                                      scheme == Scheme::Bcube ? Algorithm::BCUBE : Algorithm::RING);
 }
 
 } // namespace allreduce_lab

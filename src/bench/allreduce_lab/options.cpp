@@ -101,15 +101,15 @@ void add_bounded(bench::OptionTable& table, Options& options) {
     table.count("hadamard-block=N", options.hadamard_block, {2, kLargestBlock},
                 "floats of a block, a power of two");
     table.count("payload=BYTES", options.payload, {64, 8900}, "of a packet, in whole floats");
-    table.count("tr-timeout=MS", options.bound, {1, 1'000'000},
-                "t_B, the longest time of a stage", "calibrated");
+    table.count("tr-timeout=MS", options.bound, {1, 1'000'000}, "t_B, the longest time of a stage",
+                "calibrated");
     table.count("calibration=N", options.calibration, {20, 100'000}, "sums that t_B is taken from");
     add_number(table, "loss-target=PERCENT", options.loss_target,
                "of the packets that may come after t_B");
     add_number(table, "tail-target=RATIO", options.tail_target,
                "typical sums that twice t_B may be");
-    table.count("rate=MBIT", options.rate, {1, 1'000'000},
-                "that a sender keeps to", "as the socket takes it");
+    table.count("rate=MBIT", options.rate, {1, 1'000'000}, "that a sender keeps to",
+                "as the socket takes it");
     table.count("skip-loss=PERCENT", options.skip_loss, {1, kPercent},
                 "of a shard's contributions: no rank uses the sum");
     table.count("halt-loss=PERCENT", options.halt_loss, {1, kPercent}, "of a bucket: the run ends");

@@ -13,7 +13,7 @@ namespace allreduce_lab {
 /// Of a bounded transport.
 struct Bounded {
     Bound bound;
-    Odd odd;     ///< of all ranks
+    Odd odd; ///< of all ranks
 };
 
 /// Of one scheme.

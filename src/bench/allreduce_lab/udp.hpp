@@ -16,13 +16,13 @@ namespace allreduce_lab {
 
 inline constexpr std::size_t kReceivedAtOnce = 32;
 inline constexpr std::size_t kSentAtOnce = 16;
-inline constexpr std::size_t kLastPieces = 3;   // one alone may be lost
-inline constexpr double kCatchUp = 300e-6;      // seconds that a sender may be behind its rate
-inline constexpr double kTimeoutUnit = 10e-6;   // seconds, of the header's field
-inline constexpr double kForGather = 1.05;      // of its typical time, which the scatter leaves it
-inline constexpr double kLeastBound = 2e-3;     // seconds: a thread may be woken that late
-inline constexpr double kLeastPatience = 5e-4;  // seconds: as that of a shorter wait
-inline constexpr int kReceiveBuffer = 8 << 20;  // a stage of every sender while this rank computes
+inline constexpr std::size_t kLastPieces = 3;  // one alone may be lost
+inline constexpr double kCatchUp = 300e-6;     // seconds that a sender may be behind its rate
+inline constexpr double kTimeoutUnit = 10e-6;  // seconds, of the header's field
+inline constexpr double kForGather = 1.05;     // of its typical time, which the scatter leaves it
+inline constexpr double kLeastBound = 2e-3;    // seconds: a thread may be woken that late
+inline constexpr double kLeastPatience = 5e-4; // seconds: as that of a shorter wait
+inline constexpr int kReceiveBuffer = 8 << 20; // a stage of every sender while this rank computes
 inline constexpr int kSendBuffer = 128 << 10; // 167 KB of packets; more would only stand in a queue
 inline constexpr double kQueueFull = 500e-6;  // seconds until it is tried again
 inline constexpr double kLongestWait = 0.2;   // seconds between two looks at a signal
@@ -44,7 +44,8 @@ class Udp : public UdpTransport {
           inject_loss_(options.inject_loss), bound_(bound), calibrates_(calibrates),
           socket_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
           early_{EarlyEnd(bound), EarlyEnd(bound)}, incast_(meeting.size()),
-          rate_(static_cast<double>(options.rate) * 1e6 / 8), peer_timeouts_(ranks_), peer_incasts_(ranks_, 1), samples_(ranks_) {
+          rate_(static_cast<double>(options.rate) * 1e6 / 8), peer_timeouts_(ranks_),
+          peer_incasts_(ranks_, 1), samples_(ranks_) {
         peer_incasts_[own_] = std::numeric_limits<std::uint8_t>::max(); // only the others wish
         open(meeting, address);
         for (auto& stages : slots_) {

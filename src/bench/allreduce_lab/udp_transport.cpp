@@ -235,7 +235,8 @@ std::size_t Udp::send_some(PacketKind stage, const std::vector<std::size_t>& pla
     sent_ += done;
     counted_ += done;
     if (rate_ > 0.0) {
-        next_send_ = std::max(next_send_, time - kCatchUp) + static_cast<double>(wire_bytes) / rate_;
+        next_send_ =
+            std::max(next_send_, time - kCatchUp) + static_cast<double>(wire_bytes) / rate_;
     }
     return done;
 }
