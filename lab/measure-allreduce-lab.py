@@ -113,7 +113,7 @@ def measure(lab: Lab, part: str) -> None:
     elif kind == "paced":
         # A third of a link that two flows use: no more than TCP would give it.
         lab.run("paced", "elastic4", "--elements", "16384", "--iteration-count", "120", "--rate",
-                str(RATE // 3), "--rtt-high", "1000000", "ring", "optireduce")  # fmt: skip
+                str(RATE // 3), "ring", "optireduce")  # fmt: skip
     else:
         buckets = ",".join(map(str, MODELS["gpt2"].scaled(GRADIENTS)))
         lab.run("training", place, "--elements", "16384", "--compute", "10", "--buckets", buckets,

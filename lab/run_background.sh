@@ -49,7 +49,7 @@ trap 'kill "${pids[@]}" 2>/dev/null || true' TERM INT EXIT
 for ((rank = first; rank < size; rank += 2)); do
   "${ALLREDUCE_LAB:-allreduce_lab}" --size "$size" --rank "$rank" --redis-host "$host" \
     --redis-port "$port" --prefix "${PREFIX:-background}" --tcp-device "$device" \
-    --elements 2048000 --iteration-time "${seconds}s" --no-verify new_allreduce_ring &
+    --elements 2048000 --time-budget "$seconds" --no-validate ring &
   pids+=($!)
 done
 code=0

@@ -135,7 +135,7 @@ def test_what_a_rank_alone_lost_is_its_own_part_and_no_sum_is_skipped(start, tmp
 def test_a_bound_that_is_too_short_ends_stages_and_the_time_is_bounded(start, tmp_path):
     """A megabyte in a millisecond is lost in part, whatever the machine."""
     limits = ("--tr-timeout", "1", "--rate", "10", "--skip-loss", "1", "--halt-loss", "100")
-    done = ended(start(4, *limits, "--iteration-count", "10", "--no-verify", "optireduce"))
+    done = ended(start(4, *limits, "--iteration-count", "10", "--no-validate", "optireduce"))
     assert codes(done) == [0] * 4, done
     counts = dict(zip(*[iter(done[0].stdout.splitlines()[-2].split()[1:])] * 2, strict=True))
     assert int(counts["stages_bound"]) > 0
@@ -156,13 +156,13 @@ def udp_port(process: subprocess.Popen[str]) -> int:
 def test_foreign_packets_are_counted_and_never_summed(start, tmp_path):
     """Noise, and headers of another version, another run, and another sender than they name."""
     path = tmp_path / "x.json"
-    job = start(2, *LOSSLESS, "--iteration-time", "3s", "--json", str(path), "optireduce")
+    job = start(2, *LOSSLESS, "--time-budget", "3", "--json", str(path), "optireduce")
     deadline = time.monotonic() + 20
     while not (port := udp_port(job[0])) and time.monotonic() < deadline:
         time.sleep(0.05)
-    header = bytes([0xA7, 0x20, 1]) + bytes(16) + b"\x01"
+    header = bytes([0xA7, 0x30, 1]) + bytes(12) + b"\x01"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
-        for packet in (b"", b"noise", header[:19], b"\xa7\x30" + header[2:], header + bytes(1400)):
+        for packet in (b"", b"noise", header[:15], b"\xa7\x40" + header[2:], header + bytes(1400)):
             stranger.sendto(packet, ("127.0.0.1", port))
     done = ended(job)
     assert codes(done) == [0, 0], done

@@ -52,8 +52,7 @@ def test_background_starts_every_other_rank_with_the_guides_defaults(program, tm
     assert done.returncode == 0
     assert calls(tmp_path) == [
         f"--size 4 --rank {rank} --redis-host 192.168.100.30 --redis-port 6199 --prefix night7 "
-        "--tcp-device ens17 --elements 2048000 --iteration-time 240000s --no-verify "
-        "new_allreduce_ring"
+        "--tcp-device ens17 --elements 2048000 --time-budget 240000 --no-validate ring"
         for rank in (1, 3)
     ]
 

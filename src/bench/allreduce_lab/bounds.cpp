@@ -60,15 +60,4 @@ void EarlyEnd::note(double median, double loss) {
     }
 }
 
-void Rate::note(double delay) {
-    constexpr double kSteps = 100.0; // of the largest rate
-    constexpr double kFall = 0.5;
-    constexpr double kLeast = 1e-2;
-    if (delay < low_) {
-        rate_ = std::min(rate_ + most_ / kSteps, most_);
-    } else if (delay > high_) {
-        rate_ = std::max(rate_ * (1 - kFall * (1 - high_ / delay)), most_ * kLeast);
-    }
-}
-
 } // namespace allreduce_lab

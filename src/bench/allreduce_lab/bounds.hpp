@@ -1,4 +1,4 @@
-// When a stage of the bounded transport ends, how many send at once, and how fast.
+// When a stage of the bounded transport ends, and how many send at once.
 #pragma once
 
 #include <algorithm>
@@ -74,22 +74,6 @@ class Incast {
   private:
     int most_;
     int wanted_ = 1;
-};
-
-/// Rate of a sender, by the delay of its packets, as TIMELY has it, without its gradient: rising
-/// by a step while the delay is below `low`, falling in proportion to the excess above `high`.
-class Rate {
-  public:
-    /// Bytes/s at most, and seconds.
-    Rate(double most, double low, double high) : most_(most), low_(low), high_(high), rate_(most) {}
-    void note(double delay);
-    [[nodiscard]] double bytes_per_second() const { return rate_; }
-
-  private:
-    double most_;
-    double low_;
-    double high_;
-    double rate_;
 };
 
 } // namespace allreduce_lab

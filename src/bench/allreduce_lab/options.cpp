@@ -12,17 +12,10 @@ constexpr int kMostRanks = 255; // a packet tells its source in one byte
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMostIterations = 1'000'000;
 constexpr std::size_t kMostBuckets = 4096;
-constexpr bench::Choices<Scheme, 10> kSchemes = {
-    {{"ring", Scheme::Ring},
-     {"bcube", Scheme::Bcube},
-     {"tar_tcp", Scheme::TarTcp},
-     {"optireduce", Scheme::Optireduce},
-     {"new_allreduce_ring", Scheme::NewRing},
-     {"new_allreduce_bcube", Scheme::NewBcube},
-     {"allreduce_ring", Scheme::LegacyRing},
-     {"allreduce_ring_chunked", Scheme::LegacyRingChunked},
-     {"allreduce_halving_doubling", Scheme::LegacyHalvingDoubling},
-     {"allreduce_bcube", Scheme::LegacyBcube}}};
+constexpr bench::Choices<Scheme, 4> kSchemes = {{{"ring", Scheme::Ring},
+                                                 {"bcube", Scheme::Bcube},
+                                                 {"tar_tcp", Scheme::TarTcp},
+                                                 {"optireduce", Scheme::Optireduce}}};
 
 constexpr bench::Choices<Network, 5> kNetworks = {{{"plain", Network::Plain},
                                                    {"long", Network::Long},
@@ -30,26 +23,9 @@ constexpr bench::Choices<Network, 5> kNetworks = {{{"plain", Network::Plain},
                                                    {"elastic", Network::Elastic},
                                                    {"lossy", Network::Lossy}}};
 
-constexpr std::array<const char*, 12> kOfOptireduce = {
-    "no-hadamard", "payload", "tr-timeout", "calibration", "loss-target", "tail-target",
-    "rate",        "rtt-low", "rtt-high",   "skip-loss",   "halt-loss",   "inject-loss"};
-
-bool is_power(int number, int base) {
-    while (number > 1 && number % base == 0) {
-        number /= base;
-    }
-    return number == 1;
-}
-
-// "2s", "500ms" or "2", as gloo's benchmark takes it.
-double parse_duration(const std::string& option, const std::string& text) {
-    const std::size_t unit = std::min(text.find_first_not_of("0123456789.eE+-"), text.size());
-    const std::string word = text.substr(unit);
-    if (word != "ms" && word != "s" && !word.empty()) {
-        throw UsageError("option " + option + ": \"" + text + "\" is no time such as 2s or 500ms");
-    }
-    return bench::parse_seconds(option, text.substr(0, unit)) * (word == "ms" ? 1e-3 : 1.0);
-}
+constexpr std::array<const char*, 10> kOfOptireduce = {
+    "no-hadamard", "payload", "tr-timeout", "calibration", "loss-target",
+    "tail-target", "rate",    "skip-loss",  "halt-loss",   "inject-loss"};
 
 void add_place(bench::OptionTable& table, Options& options) {
     table.section("Where the ranks meet");
@@ -102,7 +78,7 @@ void add_training(bench::OptionTable& table, Options& options) {
             json.value(static_cast<std::uint64_t>(options.buckets.size()));
         });
     table.count("compute=MS", options.compute, {0, kLongest}, "of an iteration, beside them");
-    table.count("tr-threads-offset,tr_threads_offset=CORE", options.core, {0, 4095},
+    table.count("tr-threads-offset=CORE", options.core, {0, 4095},
                 "for the thread that communicates, none of the cores of taskset");
     table.flag("relaxed", options.relaxed, "run on fewer than four cores all the same");
     table.choice("environment", options.environment, kNetworks,
@@ -125,17 +101,15 @@ void add_bounded(bench::OptionTable& table, Options& options) {
     table.count("hadamard-block=N", options.hadamard_block, {2, kLargestBlock},
                 "floats of a block, a power of two");
     table.count("payload=BYTES", options.payload, {64, 8900}, "of a packet, in whole floats");
-    table.count("tr-timeout,tr_timeout=MS", options.bound, {1, 1'000'000},
-                "t_B, the longest time of a stage", "calibrated");
+    table.count("tr-timeout=MS", options.bound, {1, 1'000'000}, "t_B, the longest time of a stage",
+                "calibrated");
     table.count("calibration=N", options.calibration, {20, 100'000}, "sums that t_B is taken from");
     add_number(table, "loss-target=PERCENT", options.loss_target,
                "of the packets that may come after t_B");
     add_number(table, "tail-target=RATIO", options.tail_target,
                "typical sums that twice t_B may be");
-    table.count("rate=MBIT", options.rate, {1, 1'000'000},
-                "of a sender at most, lowered as packets take longer", "as the socket takes it");
-    table.count("rtt-low=US", options.rtt_low, {1, 1'000'000}, "round trip that lets it rise");
-    table.count("rtt-high=US", options.rtt_high, {1, 1'000'000}, "round trip that makes it fall");
+    table.count("rate=MBIT", options.rate, {1, 1'000'000}, "that a sender keeps to",
+                "as the socket takes it");
     table.count("skip-loss=PERCENT", options.skip_loss, {1, kPercent},
                 "of a shard's contributions: no rank uses the sum");
     table.count("halt-loss=PERCENT", options.halt_loss, {1, kPercent}, "of a bucket: the run ends");
@@ -150,16 +124,6 @@ void check_combination(const Options& options, const bench::OptionTable& table) 
     }
     if (options.redis_host.empty() == options.shared_path.empty()) {
         throw UsageError("either --redis-host or --shared-path is needed, where the ranks meet");
-    }
-    if (options.uses(Scheme::LegacyBcube) && !is_power(options.size, options.base)) {
-        throw UsageError("allreduce_bcube sums wrongly, and says nothing, on " +
-                         std::to_string(options.size) + " ranks, which is no power of its base " +
-                         std::to_string(options.base) +
-                         " (--base): choose another --base, or the scheme bcube");
-    }
-    if (table.given("base") && !options.uses(Scheme::LegacyBcube)) {
-        throw UsageError("option --base is for allreduce_bcube, not for " +
-                         std::string(name_of(options.schemes.front())));
     }
     if (options.tail && (*options.tail <= 1 || options.size < 2)) {
         throw UsageError("option --tail: a ratio above 1 is needed, and two ranks or more");
@@ -209,15 +173,7 @@ bench::OptionTable table_of(Options& options) {
     table.section("What is summed, and how often");
     table.count("elements=N", options.elements, {1, kMostElements}, "floats of the vector");
     table.count("iteration-count=N", options.iterations, {1, kMostIterations}, "timed sums");
-    table.value("iteration-time=TIME",
-                "such as 2s or 500ms: --time-budget by its name in gloo's benchmark", "",
-                [&options](const std::string& option, const std::string& text) {
-                    options.time_budget = parse_duration(option, text);
-                },
-                {});
     table.count("warmup-iters=N", options.warmup, {0, kMostIterations}, "sums before them");
-    table.flag("no-verify", options.validate, "as --no-validate", false);
-    table.count("base=N", options.base, {2, kMostRanks}, "of allreduce_bcube");
     add_training(table, options);
     add_bounded(table, options);
     add_common(table, options, "look at every element of every sum, outside the timed part (yes)");

@@ -13,19 +13,8 @@
 
 namespace allreduce_lab {
 
-/// Ways to sum a vector over all ranks. The last six are those of gloo's own benchmark.
-enum class Scheme : std::uint8_t {
-    Ring,
-    Bcube,
-    TarTcp,
-    Optireduce,
-    NewRing,
-    NewBcube,
-    LegacyRing,
-    LegacyRingChunked,
-    LegacyHalvingDoubling,
-    LegacyBcube
-};
+/// Ways to sum a vector over all ranks.
+enum class Scheme : std::uint8_t { Ring, Bcube, TarTcp, Optireduce };
 
 std::string_view name_of(Scheme scheme);
 
@@ -63,7 +52,6 @@ struct Options : bench::CommonOptions {
     std::uint64_t elements = 262'144; ///< floats of the vector
     std::uint64_t iterations = 300;
     std::uint64_t warmup = 5;
-    int base = 2;
 
     // Of an iteration of a training.
     std::vector<std::uint64_t> buckets; ///< bytes of each, in the order in which they are ready
@@ -88,8 +76,6 @@ struct Options : bench::CommonOptions {
     double loss_target = 0.2;     ///< percent
     double tail_target = 1.2;     ///< typical sums that one takes at most
     std::uint64_t rate = 0;       ///< Mbit/s; 0: as the socket takes it
-    std::uint64_t rtt_low = 1000; ///< microseconds
-    std::uint64_t rtt_high = 10'000;
     std::uint64_t skip_loss = 50; ///< percent
     std::uint64_t halt_loss = 50;
     std::uint64_t inject_loss = 0; ///< every so many-th packet is not sent; 0: none

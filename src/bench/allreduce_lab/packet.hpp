@@ -9,15 +9,13 @@ namespace allreduce_lab {
 
 enum class PacketKind : std::uint8_t {
     Scatter, ///< a rank's contribution to the receiver's shard
-    Gather,  ///< a summed shard
-    Echo     ///< the header of a packet, sent back to tell how long it took
+    Gather   ///< a summed shard
 };
 
 struct PacketHeader {
     std::uint32_t run = 0; ///< another word for each run
     PacketKind kind = PacketKind::Scatter;
     std::uint8_t source = 0;   ///< rank
-    std::uint32_t stamp = 0;   ///< microseconds of the sender's clock, modulo 2^32
     std::uint16_t bucket = 0;  ///< number of the sum, modulo 2^16
     std::uint32_t offset = 0;  ///< of the payload in the shard, in bytes
     std::uint16_t timeout = 0; ///< the sender's last sample of t_C, in 10 us
@@ -27,12 +25,7 @@ struct PacketHeader {
     std::uint8_t incast = 1;   ///< senders at once that the source wants, 1 to 15
 };
 
-constexpr std::size_t kHeaderBytes = 20;
-
-/// The stamp of a time in seconds.
-inline std::uint32_t stamp_of(double seconds) {
-    return static_cast<std::uint32_t>(static_cast<std::uint64_t>(seconds * 1e6));
-}
+constexpr std::size_t kHeaderBytes = 16;
 
 void write_packet(unsigned char* packet, const PacketHeader& header);
 

@@ -103,7 +103,6 @@ void add_bounded(bench::Report& report, bench::Row row, const Result& result,
                         static_cast<double>(std::max<std::uint64_t>(outcome.expected, 1));
     add_field(row, "bound", bounded.bound.seconds, "s");
     add_field(row, "bound_halves", bounded.bound.halves, "s");
-    add_field(row, "send_rate", bounded.rate, "B/s");
     add_field(row, "loss", loss, "1");
     add_field(row, "error", result.error, "1");
     add_field(row, "peak_error", result.peak, "1");

@@ -13,8 +13,7 @@ namespace allreduce_lab {
 /// Of a bounded transport.
 struct Bounded {
     Bound bound;
-    double rate; ///< bytes/s of this rank's sender in the end, 0 if it is not paced
-    Odd odd;     ///< of all ranks
+    Odd odd; ///< of all ranks
 };
 
 /// Of one scheme.

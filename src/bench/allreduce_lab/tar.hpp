@@ -25,9 +25,6 @@ class Tar : public Allreduce {
     /// Each float that lacks nothing, by its value; the rest of them by what it lacks (look_at()).
     Deviation compare(std::size_t bucket, const Stretch& part, Turn turn, int ranks) override;
 
-    /// Of the last bucket: scatter and gather.
-    [[nodiscard]] const std::array<StageEnd, 2>& stages() const { return stages_; }
-
   private:
     /// How a bucket was summed last.
     struct Summed {
@@ -67,7 +64,7 @@ class Tar : public Allreduce {
     std::vector<std::size_t> places_;
     std::vector<float> blocks_;  ///< where they are transformed
     std::vector<Summed> summed_; ///< of each bucket
-    std::array<StageEnd, 2> stages_{};
+    std::array<StageEnd, 2> stages_{}; ///< of the last bucket: scatter and gather
     std::uint64_t sequence_ = 0;
     std::size_t shard_ = 0;
     std::size_t filled_ = 0; ///< floats of whole blocks

@@ -92,8 +92,6 @@ struct Odd {
 class UdpTransport : public Transport {
   public:
     [[nodiscard]] virtual const Odd& odd() const = 0;
-    /// Bytes/s, after the last stage.
-    [[nodiscard]] virtual double rate() const = 0;
     /// When packets came, of all stages.
     [[nodiscard]] virtual const Arrivals& arrivals() const = 0;
 

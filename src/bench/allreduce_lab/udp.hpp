@@ -16,15 +16,13 @@ namespace allreduce_lab {
 
 inline constexpr std::size_t kReceivedAtOnce = 32;
 inline constexpr std::size_t kSentAtOnce = 16;
-inline constexpr std::uint64_t kEchoEvery = 10; // as the paper
-inline constexpr std::size_t kLastPieces = 3;   // one alone may be lost
-inline constexpr double kCatchUp = 300e-6;      // seconds that a sender may be behind its rate
-inline constexpr double kTimeoutUnit = 10e-6;   // seconds, of the header's field
-inline constexpr double kForGather = 1.05;      // of its typical time, which the scatter leaves it
-inline constexpr double kLeastBound = 2e-3;     // seconds: a thread may be woken that late
-inline constexpr double kLeastPatience = 5e-4;  // seconds: as that of a shorter wait
-inline constexpr double kLongestDelay = 10.0;   // seconds; a longer one is no echo of ours
-inline constexpr int kReceiveBuffer = 8 << 20;  // a stage of every sender while this rank computes
+inline constexpr std::size_t kLastPieces = 3;  // one alone may be lost
+inline constexpr double kCatchUp = 300e-6;     // seconds that a sender may be behind its rate
+inline constexpr double kTimeoutUnit = 10e-6;  // seconds, of the header's field
+inline constexpr double kForGather = 1.05;     // of its typical time, which the scatter leaves it
+inline constexpr double kLeastBound = 2e-3;    // seconds: a thread may be woken that late
+inline constexpr double kLeastPatience = 5e-4; // seconds: as that of a shorter wait
+inline constexpr int kReceiveBuffer = 8 << 20; // a stage of every sender while this rank computes
 inline constexpr int kSendBuffer = 128 << 10; // 167 KB of packets; more would only stand in a queue
 inline constexpr double kQueueFull = 500e-6;  // seconds until it is tried again
 inline constexpr double kLongestWait = 0.2;   // seconds between two looks at a signal
@@ -46,10 +44,8 @@ class Udp : public UdpTransport {
           inject_loss_(options.inject_loss), bound_(bound), calibrates_(calibrates),
           socket_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
           early_{EarlyEnd(bound), EarlyEnd(bound)}, incast_(meeting.size()),
-          rate_(options.rate == 0 ? 0.0 : static_cast<double>(options.rate) * 1e6 / 8,
-                static_cast<double>(options.rtt_low) * 1e-6,
-                static_cast<double>(options.rtt_high) * 1e-6),
-          peer_timeouts_(ranks_), peer_incasts_(ranks_, 1), samples_(ranks_) {
+          rate_(static_cast<double>(options.rate) * 1e6 / 8), peer_timeouts_(ranks_),
+          peer_incasts_(ranks_, 1), samples_(ranks_) {
         peer_incasts_[own_] = std::numeric_limits<std::uint8_t>::max(); // only the others wish
         open(meeting, address);
         for (auto& stages : slots_) {
@@ -85,7 +81,6 @@ class Udp : public UdpTransport {
     void skip() override { slot(PacketKind::Gather, current_).skips = true; }
     [[nodiscard]] bool skips() const override { return slot(PacketKind::Gather, current_).skips; }
     [[nodiscard]] const Odd& odd() const override { return odd_; }
-    [[nodiscard]] double rate() const override { return rate_.bytes_per_second(); }
     [[nodiscard]] const Arrivals& arrivals() const override { return arrivals_; }
 
   private:
@@ -99,7 +94,6 @@ class Udp : public UdpTransport {
     bool receive_some();
     void take(const unsigned char* packet, std::size_t bytes, const sockaddr_in& source);
     void take_piece(const PacketHeader& header, const unsigned char* payload, std::size_t bytes);
-    void echo(PacketHeader header, const sockaddr_in& source);
     std::size_t send_some(PacketKind stage, const std::vector<std::size_t>& places, double time);
     void wait(double until, bool to_send);
     void drop_errors();
@@ -122,7 +116,7 @@ class Udp : public UdpTransport {
     std::vector<sockaddr_in> peers_;
     std::array<EarlyEnd, 2> early_;
     Incast incast_;
-    Rate rate_;
+    double rate_; ///< bytes/s of a sender; 0: what the queue takes
     std::vector<std::uint16_t> peer_timeouts_;
     std::vector<std::uint8_t> peer_incasts_;
     std::vector<double> samples_;

@@ -133,19 +133,7 @@ void Udp::take(const unsigned char* packet, std::size_t bytes, const sockaddr_in
         ++odd_.foreign;
         return;
     }
-    if (header.kind == PacketKind::Echo) {
-        const double delay =
-            static_cast<double>(stamp_of(bench::steady_seconds()) - header.stamp) * 1e-6;
-        if (delay < kLongestDelay) {
-            rate_.note(delay);
-        }
-        return;
-    }
     take_piece(header, packet + kHeaderBytes, bytes - kHeaderBytes);
-    if (rate_.bytes_per_second() > 0 &&
-        header.offset / (piece() * sizeof(float)) % kEchoEvery == 0) {
-        echo(header, source);
-    }
 }
 
 void Udp::take_piece(const PacketHeader& header, const unsigned char* payload, std::size_t bytes) {
@@ -187,19 +175,8 @@ void Udp::take_piece(const PacketHeader& header, const unsigned char* payload, s
     place.highest[source] = std::max(place.highest[source], header.offset);
 }
 
-void Udp::echo(PacketHeader header, const sockaddr_in& source) {
-    header.kind = PacketKind::Echo;
-    header.source = static_cast<std::uint8_t>(own_);
-    std::array<unsigned char, kHeaderBytes> packet{};
-    write_packet(packet.data(), header);
-    // One that is lost tells nothing, and that is all.
-    (void)sendto(socket_.number(), packet.data(), packet.size(), MSG_DONTWAIT,
-                 reinterpret_cast<const sockaddr*>(&source), sizeof source);
-}
-
 // As many as the rate and the socket take now; pieces go round the receivers of a group.
 std::size_t Udp::send_some(PacketKind stage, const std::vector<std::size_t>& places, double time) {
-    const double rate = rate_.bytes_per_second();
     if (next_send_ > time) {
         return 0;
     }
@@ -222,7 +199,6 @@ std::size_t Udp::send_some(PacketKind stage, const std::vector<std::size_t>& pla
         header.run = run_;
         header.kind = stage;
         header.source = static_cast<std::uint8_t>(own_);
-        header.stamp = stamp_of(time);
         header.bucket = static_cast<std::uint16_t>(current_);
         header.offset = static_cast<std::uint32_t>(which * piece() * sizeof(float));
         header.timeout = timeouts_[static_cast<std::size_t>(stage)];
@@ -258,8 +234,9 @@ std::size_t Udp::send_some(PacketKind stage, const std::vector<std::size_t>& pla
         static_cast<std::size_t>(out) == filled ? taken : after[static_cast<std::size_t>(out) - 1];
     sent_ += done;
     counted_ += done;
-    if (rate > 0.0) {
-        next_send_ = std::max(next_send_, time - kCatchUp) + static_cast<double>(wire_bytes) / rate;
+    if (rate_ > 0.0) {
+        next_send_ =
+            std::max(next_send_, time - kCatchUp) + static_cast<double>(wire_bytes) / rate_;
     }
     return done;
 }

@@ -62,13 +62,11 @@ TEST_CASE("another sum, another seed and a shifted vector are found wrong, and s
 
 TEST_CASE("a packet's header is read as it was written, byte by byte in network order") {
     const PacketHeader header{
-        0x01020304, PacketKind::Gather, 7, 0x0A0B0C0D, 0x1112, 0x21222324, 0x3132, true, 5, true,
-        15};
+        0x01020304, PacketKind::Gather, 7, 0x1112, 0x21222324, 0x3132, true, 5, true, 15};
     std::array<unsigned char, kHeaderBytes> packet{};
     write_packet(packet.data(), header);
     const std::array<unsigned char, kHeaderBytes> expected = {
-        0xA7, 0x39, 7,    1,    2,    3,    4,    0x0A, 0x0B, 0x0C,
-        0x0D, 0x11, 0x12, 0x21, 0x22, 0x23, 0x24, 0x31, 0x32, 0xDF};
+        0xA7, 0x49, 7, 1, 2, 3, 4, 0x11, 0x12, 0x21, 0x22, 0x23, 0x24, 0x31, 0x32, 0xDF};
     CHECK(packet == expected);
     PacketHeader found;
     REQUIRE(read_packet(packet.data(), packet.size(), found));
@@ -77,10 +75,10 @@ TEST_CASE("a packet's header is read as it was written, byte by byte in network 
     CHECK(again == packet);
     CHECK_FALSE(read_packet(packet.data(), packet.size() - 1, found));
     for (const auto& [index, value] : {std::pair<std::size_t, unsigned char>{0, 0xA6}, // magic
-                                       {1, 0x29},                                      // version
-                                       {1, 0x3B},                                      // kind
-                                       {1, 0x30},     // a scatter lacks nothing
-                                       {19, 0xD0}}) { // incast
+                                       {1, 0x39},                                      // version
+                                       {1, 0x4A},                                      // kind
+                                       {1, 0x40},     // a scatter lacks nothing
+                                       {15, 0xD0}}) { // incast
         auto wrong = packet;
         wrong[index] = value;
         CHECK_FALSE(read_packet(wrong.data(), wrong.size(), found));
@@ -97,11 +95,11 @@ TEST_CASE("of a million packets of noise, those that are read are written back t
         }
         if (packet % 2 == 0) { // or none would come past the first two bytes
             bytes[0] = 0xA7;
-            bytes[1] = static_cast<unsigned char>(0x30U | (noise() % 16));
+            bytes[1] = static_cast<unsigned char>(0x40U | (noise() % 16));
         }
         // On the heap and as long as it is, so that a sanitizer sees a byte read too many.
         const std::vector<unsigned char> sent(
-            bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(noise() % 22 % 21));
+            bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(noise() % 18 % 17));
         PacketHeader header;
         if (read_packet(sent.data(), sent.size(), header)) {
             ++read;
@@ -348,18 +346,6 @@ TEST_CASE("t_C, incast and rate follow what they see, within their limits") {
     incast.note(false);
     incast.note(false);
     CHECK(incast.wanted() == 1);
-
-    Rate rate(1e6, 0.001, 0.010);
-    rate.note(0.020);
-    CHECK(rate.bytes_per_second() == doctest::Approx(0.75e6));
-    rate.note(0.005);
-    CHECK(rate.bytes_per_second() == doctest::Approx(0.75e6));
-    rate.note(0.0005);
-    CHECK(rate.bytes_per_second() == doctest::Approx(0.76e6));
-    for (int echo = 0; echo < 1000; ++echo) {
-        rate.note(1.0);
-    }
-    CHECK(rate.bytes_per_second() == doctest::Approx(1e4));
 }
 
 TEST_CASE("what a stage has waited is the time since its latest packet") {
