@@ -13,7 +13,7 @@ from tests.stress.made import absurd
 
 from fabricheck_testbed import faults
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("guest")]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("guest"), pytest.mark.timeout(1800)]
 
 MIX = """\
 pause: 0
