@@ -168,9 +168,9 @@ def _course(panel: Panel) -> timeseries.Panel:
     if panel.right:
         own = {"unit": panel.right, "custom.axisPlacement": "right"}
         shown = shown.override_by_query("B", _own({**own, "custom.scaleDistribution": _LINEAR}))
-    for name, colour in STATUSES.items() if panel.queries[0].legend == "{{status}}" else ():
-        own = {"color": {"mode": "fixed", "fixedColor": colour}}
-        shown = shown.override_by_name(name, _own(own))
+    for name, fixed in STATUSES.items() if panel.queries[0].legend == "{{status}}" else ():
+        by_status = {"color": {"mode": "fixed", "fixedColor": fixed}}
+        shown = shown.override_by_name(name, _own(by_status))
     for letter, query in zip("ABCD", panel.queries, strict=False):
         if query.bound:
             colour = {"mode": "fixed", "fixedColor": query.bound}

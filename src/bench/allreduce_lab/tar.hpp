@@ -62,8 +62,8 @@ class Tar : public Allreduce {
     std::size_t ranks_;
     std::size_t rank_;
     std::vector<std::size_t> places_;
-    std::vector<float> blocks_;  ///< where they are transformed
-    std::vector<Summed> summed_; ///< of each bucket
+    std::vector<float> blocks_;        ///< where they are transformed
+    std::vector<Summed> summed_;       ///< of each bucket
     std::array<StageEnd, 2> stages_{}; ///< of the last bucket: scatter and gather
     std::uint64_t sequence_ = 0;
     std::size_t shard_ = 0;

@@ -82,7 +82,8 @@ class Members:
         inside = [each for each in sets if np.isin(each, raised).all()]
 
         def gain(places: Counts) -> float:
-            explained = max(sign * float(deviates[places].sum()), 0.0) ** 2 / (2 * len(places))
+            common = max(sign * float(deviates[places].sum()), 0.0)
+            explained = common * common / (2 * len(places))
             return explained - float(np.log(len(inside))) * (len(places) < len(raised))
 
         return max(inside, key=gain)
