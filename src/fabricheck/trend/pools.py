@@ -78,7 +78,7 @@ class Members:
         after = self.deviations[:, self.times >= since]
         nights = np.maximum(np.isfinite(after).sum(axis=1), 1)
         deviates = np.nansum(after, axis=1) / (self.scale * np.sqrt(nights))
-        sign = np.sign(deviates[raised].sum())
+        sign = float(np.sign(deviates[raised].sum()))
         inside = [each for each in sets if np.isin(each, raised).all()]
 
         def gain(places: Counts) -> float:
