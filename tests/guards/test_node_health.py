@@ -76,6 +76,7 @@ def test_a_node_that_was_not_reached_is_named(suite: Suite) -> None:
     suite.testbed.run("login", "scontrol", "update", "NodeName=n2", "State=DOWN", "Reason=test")
     outcome = look(suite)
     assert_red(outcome, "critical", "launch of n2: not reached: down")
+    assert_red(outcome, "critical", " when the job was submitted, nothing is known of it")
     assert outcome.case["nodes"] == ("n1",)
 
 

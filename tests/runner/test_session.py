@@ -78,6 +78,12 @@ def test_a_run_without_an_end_in_the_record_is_told(tmp_path: Path, *, report: b
         run(tmp_path, RunSelection("local"))
 
 
+def test_a_selection_that_fits_nothing_is_told(tmp_path: Path) -> None:
+    put_reframe(tmp_path, "exit 0")
+    with pytest.raises(FabricheckError, match="expected a case of this selection"):
+        run(tmp_path, RunSelection("local", ("pair_health_nccl",)))
+
+
 def test_two_runs_of_one_checkout_do_not_mix(tmp_path: Path) -> None:
     put_reframe(tmp_path, "true")
     (tmp_path / "reports").mkdir()

@@ -96,6 +96,13 @@ def run(
         else:
             code = start(*started, sys.stderr if aside else None)
     if not (perflogs.is_dir() and last(perflogs, name=session)):
+        if code == 0:
+            # ReFrame begins no session for that, and calls it passed.
+            raise FabricheckError(
+                f"FC0417 expected a case of this selection that system {selection.system} offers, "
+                "found none: 'fabricheck plan' with the same --system and --benchmark names what "
+                "is lacking"
+            )
         raise FabricheckError(
             f"FC0413 expected the end of session {session} in the record {perflogs}, found none "
             f"(ReFrame ended with exit code {code}): its last output is above"
