@@ -98,6 +98,7 @@ def ask(board: dict[str, Any], state: State) -> dict[str, Any]:
         marks = [
             {"time": at, "colour": each["iconColor"], "name": each["name"]}
             for each in board["annotations"]["list"]
+            if each["enable"]
             for at in marked(each, query(each["expr"], instant=False), span)
         ]
     seconds, expression = max(slowest)
