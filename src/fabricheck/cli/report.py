@@ -180,6 +180,7 @@ def _case_json(case: ReportedCase) -> dict[str, Any]:
         **picked(case, "name status result system partition environ fixture nodes causes"),
         **{name: each or None for name, each in maybe.items()},
         "disturbed_before": case.disturbed_before,
+        "critical_before": case.critical_before,
         "jobid": case.job or None,
         "values": {
             each.variable: {**picked(each, "value unit lower upper"), "level": each.level or None}

@@ -149,6 +149,7 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
     mpi_version = variable(str, value="", loggable=True)
     commit = variable(str, value="", loggable=True)
     fabric_causes = variable(list, value=[])
+    gave = ""
     reference_kind = variable(str, value="")
     reference_source = variable(str, value="")
     ucx_version = variable(str, value="")
@@ -266,6 +267,7 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
     def _take(self, outcome: Outcome) -> None:
         self.level, self.findings = str(outcome.level), list(outcome.findings)
         self.fabric_causes, self._fails = list(outcome.causes), outcome.fails
+        self.gave = str(outcome.gave or "")
 
     def _end(self, outcome: Outcome, objections: Sequence[str] = ()) -> NoReturn:
         self._take(outcome)
@@ -275,7 +277,15 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
     def recorded(self) -> dict[str, Any]:
         """What the record has of this case beside what it has of every case of ReFrame."""
         names = (
-            *("transport", "num_nodes", "level", "evidence", "reference_kind", "reference_source"),
+            *(
+                "transport",
+                "num_nodes",
+                "level",
+                "gave",
+                "evidence",
+                "reference_kind",
+                "reference_source",
+            ),
             *("mpi", "mpi_version", "ucx_version", "program", "program_version", "commit"),
         )
         lists = ("findings", "fabric_causes", "ports", "prerequisites", "samples")

@@ -24,12 +24,14 @@ class ReportedCase(record.CaseEntry):
     """One test case: the last attempt as the record has it, its status, and why.
 
     ``causes`` say why the case is not good, most telling first; empty when it is.
-    ``disturbed_before`` says what disturbed the attempts before this one.
+    ``disturbed_before`` says what disturbed the attempts before this one, ``critical_before`` what
+    the values of those gave that were critical.
     """
 
     status: Status
     causes: tuple[str, ...] = ()
     disturbed_before: tuple[str, ...] = ()
+    critical_before: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:

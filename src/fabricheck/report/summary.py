@@ -156,9 +156,12 @@ def ran_again(run: ReportedRun) -> str:
     """How many cases were disturbed and ran once more, by what, and what became of them."""
     cases = run.ran_again
     still = sum(case.status is Status.DISTURBED for case in cases)
+    first = sum(bool(case.critical_before) and case.status.judged for case in cases)
+    critical = f", {first} critical at first and judged by the second run" if first else ""
     return (
         f"RAN AGAIN: {_cases(len(cases))} that other work disturbed, "
-        f"{still or 'none'} of them again; {cases[0].title}: {cases[0].disturbed_before[0]}"
+        f"{still or 'none'} of them again{critical}; "
+        f"{cases[0].title}: {cases[0].disturbed_before[0]}"
     )
 
 
