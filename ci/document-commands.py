@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import typer.main
@@ -20,6 +21,7 @@ from fabricheck.cli.application import build
 from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "commands.md"
+WIDTH = 100
 
 
 Row = tuple[str, str]
@@ -28,7 +30,7 @@ Row = tuple[str, str]
 
 def section(command: Any, context: Any, common: Collection[Row]) -> Iterator[str]:
     """A command, and those below it."""
-    yield from (f"### {context.command_path}", "", *words(command.help or ""))
+    yield from (f"### {context.command_path.partition(' ')[2]}", "", *words(command.help or ""))
     if not hasattr(command, "list_commands"):
         yield from table(rows(command, context), common)
         return
@@ -66,17 +68,14 @@ def below(group: Any, context: Any, name: str) -> tuple[Any, Any]:
 
 
 def words(text: str) -> Iterator[str]:
-    """What a command does and its exit codes, with its examples as one block."""
-    about, _, examples = text.replace("\b\n", "").partition("Examples:")
-    first, *more = about.strip().split("\n\n")
-    yield "\n\n".join([first, *(each for each in more if each.startswith("Exit code"))])
-    if examples:
-        yield from ("", "```sh", *filter(None, map(outdented, examples.splitlines())), "```")
-
-
-def outdented(line: str) -> str:
-    """A line of an example; what continues one keeps half of its indentation."""
-    return line.removeprefix("    ").rstrip()
+    """What a command does, and what its verdicts are; --help has the examples."""
+    about, *more = text.replace("\b\n", "").partition("Examples:")[0].strip().split("\n\n")
+    codes = " ".join(" ".join(each.split()) for each in more if each.startswith("Exit code"))
+    meanings = re.findall(r"\b(\d): (.+?)(?= (?:Exit code )?\d: |$)", codes)
+    verdicts = [f"{code}: {when}" for code, when in meanings if code in "13"]
+    yield about
+    if verdicts:
+        yield from ("", fill(f"Exit code {' '.join(verdicts)}", WIDTH))
 
 
 def table(given: Sequence[Row], common: Collection[Row]) -> Iterator[str]:
@@ -86,7 +85,8 @@ def table(given: Sequence[Row], common: Collection[Row]) -> Iterator[str]:
     if own:
         yield from ("", "| option | meaning |", "|---|---|", *own)
     if alike:
-        yield from ("", f"{'Also' if own else 'Options:'} {', '.join(alike)}.")
+        line = f"{'Also' if own else 'Options:'} {', '.join(alike)}."
+        yield from ("", fill(line, WIDTH, break_on_hyphens=False))
 
 
 def rows(command: Any, context: Any) -> list[Row]:
@@ -101,7 +101,8 @@ def rows(command: Any, context: Any) -> list[Row]:
         else:
             name, metavar = value_of(parameter), ""
             text = getattr(parameter, "help", None) or ""
-        found.append((cell(name + metavar), brief(cell(text)) + default(parameter)))
+        if text:
+            found.append((cell(name + metavar), brief(cell(text)) + default(parameter)))
     return found
 
 
@@ -134,8 +135,11 @@ def main() -> int:
     app: Any = typer.main.get_command(build([]))
     context = app.make_context("fabricheck", ["run"])
     counted = Counter(every_row(app, context))
-    meanings = Counter(name for name, _ in counted)
-    common = [row for row, count in counted.items() if count > 1 == meanings[row[0]]]
+    usual: dict[str, Row] = {}
+    for row, count in counted.most_common():
+        if count > 1 and row[0].startswith(("-", "[FIELD")):
+            usual.setdefault(row[0].split()[0], row)
+    common = usual.values()
     sections = list(grouped(app, context, common))
     options = ["| option | meaning |", "|---|---|", *(f"| `{n}` | {text} |" for n, text in common)]
     tables = ["\n".join(options), "\n\n".join(sections)]

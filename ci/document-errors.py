@@ -17,8 +17,10 @@ from generated import write_or_check
 
 SUITE = Path(__file__).resolve().parents[1]
 DOCUMENT = SUITE / "docs" / "reference" / "errors.md"
-WORDS = 9
+WORDS = 5
 """So many words show what a code is of; the sentence itself has the others."""
+LAST = re.compile(r"(of|in|to|that|with|from|for|on|at|and|or|as|by|which|has|under|<\.{3}>),?")
+"""Words that no cell ends with."""
 _CODED = re.compile(r"(FC\d{4}) (.*)", re.DOTALL)
 
 
@@ -54,12 +56,32 @@ def expected(sentence: str) -> str:
     return re.sub(r"(?:^|^<path>: )expected |,? (?:but )?found\b.*", "", sentence, flags=re.DOTALL)
 
 
+def brief(sentence: str) -> str:
+    """The first words of what a sentence expects: no place, no articles, no clause after it."""
+    text = re.sub(
+        r"^(?:<\w+>(?:, line <\w+>)?: )?(?:line <[\w.]+>(?: of the output)?: )?(?:<place>)?"
+        r"(?:expected )?",
+        "",
+        expected(sentence),
+    )
+    text = re.sub(r"\s*\([^)]*<[^)]*\)|(?<![<\w])(?:an?|the) ", "", text)
+    text = re.split(
+        r": |; |, (?:and|as|but|which|such|if|each|since|with)\b| such as| \(such", text
+    )[0]
+    words = text.split()
+    if len(words) <= WORDS:
+        return text.strip()
+    words = words[:WORDS]
+    while LAST.fullmatch(words[-1]):
+        words.pop()
+    return f"{' '.join(words).rstrip(',')} …"
+
+
 def main() -> int:
     """Write or check."""
     table = ["| code | expected |", "|---|---|"]
     for code, sentence in sorted(errors()):
-        words = expected(sentence).replace("|", "\\|").split()
-        cell = " ".join([*words[:WORDS], *(["…"] if len(words) > WORDS else [])])
+        cell = brief(sentence).replace("|", "\\|")
         table.append(f'| <a id="{code.lower()}"></a>{code} | `{cell}` |')
     return write_or_check(__doc__, DOCUMENT, "ci/document-errors.py", ["\n".join(table)])
 

@@ -19,7 +19,6 @@ _BATCHES = {1: 2000, 64: 8, 128: 40, 256: 5}
 _SMALL = ("--time-budget", str(BUDGET), "--enable-sess", "--enable-batch-transfer")
 _SWEEPS = (
     ("--op", "read", "--all", "--sizes", "8,64,1024,4096,65536", "--num-qp-per-transfer", "2"),
-    ("--op", "write", "--all", "--sizes", "8,64,1024,4096,65536", "--num-qp-per-transfer", "4"),
     (
         *("--op", "write", "--all-batch", "--batches", "1,8,64,512", "--buffer-size", "1024"),
         *("--num-qp-per-transfer", "16"),

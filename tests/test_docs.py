@@ -79,8 +79,19 @@ def commands(page: str) -> Iterator[Command]:
                     assert not is_script(language), f"{page}: {line}"
 
 
-COMMANDS = [each for page in PAGES for each in commands(page)]
 APP: Any = typer.main.get_command(build([]))
+
+
+def examples(command: Any) -> Iterator[Command]:
+    """The command lines of --help, which the page of commands leaves to it."""
+    for each in getattr(command, "commands", {}).values():
+        yield from examples(each)
+    text = (command.help or "").partition("Examples:")[2].replace("\b\n", "")
+    for line in lines_of(text):
+        yield from (Command(f"{command.name} --help", words) for words in simple_commands(line))
+
+
+COMMANDS = [*(each for page in PAGES for each in commands(page)), *examples(APP)]
 PROGRAMS = {"fabricheck": APP, "testbed": typer.main.get_command(application(OWN))}
 
 
@@ -111,6 +122,7 @@ def test_the_list_of_commands_has_the_first_sentence_of_each() -> None:
 
 def test_commands_are_found() -> None:
     assert sum(each.words[0] == "fabricheck" for each in COMMANDS) > 100
+    assert sum(each.page == "plan --help" for each in COMMANDS) > 3
 
 
 def test_the_command_lines_of_the_pages_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:

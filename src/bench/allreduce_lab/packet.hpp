@@ -1,5 +1,15 @@
-// A packet of the bounded transport. Its layout is in docs/reference/programs/allreduce_lab.md,
-// "Packet".
+// A packet of the bounded transport: a header in network order, whose last nine bytes are those of
+// OptiReduce (arXiv 2310.06993), then floats in the sender's byte order.
+//
+//     bytes  field
+//     0      0xA7
+//     1      version 4 (high four bits); skips (next one); kind: 0 scatter, 1 gather
+//     2      source
+//     3-6    run, drawn by rank 0
+//     7-8    bucket
+//     9-12   offset
+//     13-14  timeout
+//     15     last (highest bit); lacks (next three); incast (low four)
 #pragma once
 
 #include <cstddef>

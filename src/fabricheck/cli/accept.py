@@ -36,8 +36,8 @@ def accept(
         list[str] | None,
         typer.Option(
             metavar="SEL",
-            help="Runs before the change, as for ReFrame's --performance-compare: a period, a "
-            "session or a filter; may be repeated. Of a campaign: the command that puts the "
+            help="Runs before the change, as of --performance-compare: a period, session or "
+            "filter; may be repeated. Of a campaign: the command that puts the "
             "fabric into the state before the change.",
         ),
     ] = None,
@@ -59,8 +59,7 @@ def accept(
         str,
         typer.Option(
             metavar="SIDE",
-            help="Make the runs of this side alone, 'before' or 'after', where no command can "
-            "switch.",
+            help="Make only the runs 'before' or 'after'; for a change that no command makes.",
         ),
     ] = "",
     record: Annotated[

@@ -66,7 +66,7 @@ def build(wanted: Sequence[str]) -> typer.Typer:
     app = typer.Typer(
         name="fabricheck",
         help="Regression tests for MPI and RDMA fabrics.",
-        epilog="An error ends with a code such as FC0502: docs/reference/errors.md has its remedy.",
+        epilog="An error ends with a code such as FC0502: docs/reference/errors.md lists them.",
         no_args_is_help=True,
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,

@@ -263,7 +263,7 @@ def expire(
 
     The marks go when new references are accepted.
 
-    Exit code 0: there are none. 1: there are. 2: bad input.
+    Exit code 0: none is expired. 1: some references are expired. 2: bad input.
 
     Examples:
 

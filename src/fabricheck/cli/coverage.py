@@ -36,8 +36,8 @@ def coverage(
 
     Reads the history: "fabricheck history refresh" brings it up to date.
 
-    Exit code 0: no node waits longer than the site's "night: {nodes: {at_least_every: N}}" allows,
-    or the site says nothing. 1: one does. 2: bad input.
+    Exit code 1: a node waits longer than the site's "night: {nodes: {at_least_every: N}}" allows.
+    0: none does, or the site sets no limit. 2: bad input.
 
     Examples:
 

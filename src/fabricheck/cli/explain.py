@@ -37,8 +37,8 @@ def explain(
 
     Any words that match exactly one case are enough.
 
-    Exit code 0: the layer at fault is named, or nothing is wrong. 1: it is not known yet, and the
-    output names what to measure. 2: no such case or session.
+    Exit code 0: the layer at fault is named, or nothing is wrong. 1: the layer is not known
+    yet, and the output names what to measure. 2: no such case or session.
 
     Examples:
 

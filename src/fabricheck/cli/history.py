@@ -102,8 +102,8 @@ def import_(
         list[Path],
         typer.Argument(
             metavar="FILE|DIR...",
-            help="Perflogs or directories of them, run reports (.json) and results databases of "
-            "ReFrame, of this suite and of others; results.latest.json of Ramble, "
+            help="Perflogs, run reports (.json) and results databases of ReFrame, or directories "
+            "of them; results.latest.json of Ramble, "
             "results-summary.jsonl of SuperBench.",
         ),
     ],
@@ -113,9 +113,8 @@ def import_(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="The format of a site's perflogs without a header, as its ReFrame configuration "
-            "has it ('%(check_job_completion_time)s|...'); may be repeated. What ReFrame 3 and "
-            "excalibur-tests write is read without it.",
+            help="Format of perflogs without a header, as in the ReFrame configuration; may be "
+            "repeated. What ReFrame 3 and excalibur-tests write is read without it.",
         ),
     ] = None,
     mappings: Annotated[
@@ -123,8 +122,8 @@ def import_(
         typer.Option(
             "--mapping",
             metavar="FILE|NAME",
-            help="Which series are which of ours (docs/how-to/history.md): a file, or "
-            "excalibur-tests, eessi or cscs; may be repeated.",
+            help="How series map to ours (docs/how-to/history.md): a file, excalibur-tests, "
+            "eessi or cscs; may be repeated.",
         ),
     ] = None,
     perflogs: Annotated[
@@ -139,7 +138,7 @@ def import_(
     the names that this suite has for them, so that trend, references and acceptance apply; what was
     imported is never judged, for nothing proves its transport.
 
-    Exit code 0: imported. 1: imported, but for lines or cases that are damaged. 2: bad input.
+    Exit code 0: imported. 1: imported without some damaged lines or cases. 2: bad input.
 
     Examples:
 

@@ -40,7 +40,7 @@ def judge(
         str,
         typer.Option(
             metavar="SYSTEM[:PARTITION]",
-            help="ReFrame's name of the system, with the partition if the references ask for it.",
+            help="ReFrame's name of the system; with the partition if the references ask for it.",
         ),
     ],
     environ: Annotated[str, typer.Option(help="ReFrame's name of the environment.")],

@@ -50,7 +50,7 @@ SitesOption = Annotated[
     typer.Option(
         "--sites",
         metavar="DIR",
-        help="Site files, with the settings of detectors and acceptances; may be repeated.",
+        help="Directory of site files; may be repeated.",
         show_default="sites/ of each place",
     ),
 ]
@@ -59,7 +59,7 @@ ReferencesOption = Annotated[
     typer.Option(
         "--references",
         metavar="DIR",
-        help="Reference files of the systems, and the steps that were accepted; may be repeated.",
+        help="Directory of references and of accepted steps; may be repeated.",
         show_default="references/ of each place",
     ),
 ]
@@ -79,7 +79,7 @@ class Asked:
         str,
         typer.Option(
             help="A session of the record by its name.",
-            show_default="the last night; where there was none, the last run",
+            show_default="the last night, else the last run",
         ),
     ] = ""
     system: Annotated[

@@ -28,9 +28,8 @@ FileArgument = Annotated[
     typer.Argument(
         metavar="FILE",
         allow_dash=True,
-        help="Output of one of the suite's programs, of an OSU benchmark, of perftest, of "
-        "ucx_perftest -b FILE -f -v, of IMB, nccl-tests or GPCNet, of MORI-IO's or SEREN's "
-        "benchmark; - reads standard input.",
+        help="Output of a program of the suite, OSU, perftest, ucx_perftest (-b FILE -f -v), IMB, "
+        "nccl-tests, GPCNet, MORI-IO or SEREN; - reads standard input.",
     ),
 ]
 ExpectOption = Annotated[
@@ -45,8 +44,8 @@ BenchmarkOption = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="The benchmark that ran, such as bw_fan_in, where OSU prints the title of another, or "
-        "rdma_batch_write, where the output does not name it.",
+        help="The benchmark that ran, where the output does not name it: bw_fan_in (OSU prints "
+        "another's title), rdma_batch_write.",
     ),
 ]
 

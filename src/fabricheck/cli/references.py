@@ -48,7 +48,7 @@ def check(*, system: SystemOption, machine: JsonOption = False) -> None:
     The cases are those of "fabricheck plan". A value that nothing judges fails its case; a
     reference whose value is not measured does too.
 
-    Exit code 0: they meet. 1: they don't. 2: bad input.
+    Exit code 0: they meet. 1: a case or a reference is alone. 2: bad input.
 
     Examples:
 

@@ -37,7 +37,7 @@ class Compared:
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="History for the page (fabricheck history refresh brings it up to date).",
+            help="History for the page; fabricheck history refresh brings it up to date.",
             show_default="reports/history, if there is one",
         ),
     ] = None
@@ -68,8 +68,8 @@ def report(
 
     Where no night was ever run, it is the last run. What measured since is named.
 
-    Exit code 0: something was judged, and nothing is critical, untrusted, without reference,
-    failed, aborted or missing. 1: otherwise. 2: the input cannot be read or the page not written.
+    Exit code 1: something is critical, untrusted, without reference, failed, aborted or missing, or
+    nothing was judged. 0: otherwise. 2: the input cannot be read or the page not written.
 
     Examples:
 

@@ -83,8 +83,8 @@ def run(
     mode: Annotated[
         str | None,
         typer.Option(
-            help="ReFrame's mode: 'nightly' runs the checks with that tag in random order, within "
-            "the budget of the site's nights if there is one."
+            help="ReFrame's mode, such as 'nightly': that tag in random order, within the site's "
+            "budget of a night."
         ),
     ] = None,
     junit: Annotated[

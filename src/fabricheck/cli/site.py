@@ -80,7 +80,8 @@ def init(
 def check(name: NameArgument, *, machine: JsonOption = False) -> None:
     """Say what a site lacks: what fails its runs, and what makes them see less.
 
-    Exit code 0: nothing is wrong. 1: something is. 2: no such site, or its file breaks the schema.
+    Exit code 0: nothing is wrong. 1: something is wrong. 2: no such site, or its file
+    breaks the schema.
 
     Examples:
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fabricheck.cli.options import gathered
+from fabricheck.cli.options import JsonOption, gathered
 from fabricheck.cli.output import picked, tell
 from fabricheck.cli.run import SystemOption
 from fabricheck.errors import FabricheckError
@@ -20,7 +20,6 @@ app = typer.Typer(no_args_is_help=True)
 
 _LAST_LINES = 50
 
-JSON = Annotated[bool, typer.Option("--json", help="As JSON.")]
 NameOption = Annotated[
     str, typer.Option(help="Name of the stress.", show_default="the system, or the only one")
 ]
@@ -47,7 +46,7 @@ class Target:
         str,
         typer.Option(
             metavar="COMMAND",
-            help="Run by the stress for each node that it leaves out: $NODE, and why as $REASON.",
+            help="Run for each node that is left out: $NODE, and why as $REASON.",
         ),
     ] = ""
     forget: Annotated[
@@ -86,7 +85,7 @@ def start(
     duty: Annotated[
         float, typer.Option(help="Share of the time in which blocks run; 0.02 is monitoring.")
     ] = 1.0,
-    as_json: JSON = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Start a stress: a job that yields to users, and takes all nodes of the partition in turns.
 
@@ -115,7 +114,7 @@ def stop(
     now: Annotated[
         bool, typer.Option("--now", help="At once; the block under way does not count.")
     ] = False,
-    as_json: JSON = False,
+    as_json: JsonOption = False,
 ) -> None:
     """End a stress after the block under way, and wait for the end of its job.
 
@@ -133,7 +132,7 @@ def stop(
 
 
 @app.command()
-def status(*, name: NameOption = "", as_json: JSON = False) -> None:
+def status(*, name: NameOption = "", as_json: JsonOption = False) -> None:
     """Say what a stress is doing: job, iteration, blocks by level, dead nodes, coverage, links.
 
     Examples:
@@ -167,7 +166,7 @@ def status(*, name: NameOption = "", as_json: JSON = False) -> None:
 
 
 @app.command()
-def servers(*, name: NameOption = "", as_json: JSON = False) -> None:
+def servers(*, name: NameOption = "", as_json: JsonOption = False) -> None:
     """Say what the nodes of the last block are: state, ranks, ports, link use, marks, pauses.
 
     Examples:
@@ -186,7 +185,7 @@ def servers(*, name: NameOption = "", as_json: JSON = False) -> None:
 
 
 @app.command()
-def log(*, name: NameOption = "", as_json: JSON = False) -> None:
+def log(*, name: NameOption = "", as_json: JsonOption = False) -> None:
     """Show the last lines that the job of a stress has printed.
 
     Examples:
@@ -210,11 +209,11 @@ def once(
     *,
     target: Target,
     mix: Annotated[str, typer.Option(help="A mix, or a file of YAML.")] = "once",
-    as_json: JSON = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Run one iteration, judge it, and write a file of results.
 
-    Exit code 0: every block is good or a warning. 1: one is not, or is missing.
+    Exit code 0: every block is good or a warning. 1: a block is worse or missing.
 
     Examples:
 

@@ -56,7 +56,7 @@ def check(
 ) -> None:
     """Say what isn't known of the topology, and what that costs.
 
-    Exit code 0: nothing is unknown. 1: something is. 2: bad input.
+    Exit code 0: nothing is unknown. 1: something is unknown. 2: bad input.
 
     Examples:
 

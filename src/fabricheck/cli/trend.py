@@ -27,7 +27,7 @@ def trend(
         typer.Option(
             metavar="DATE",
             help="Show what changed from this day or time on.",
-            show_default="30 days before the newest value, and what is still open",
+            show_default="30 days before the newest value, and what is open",
         ),
     ] = None,
     system: Annotated[
@@ -48,8 +48,8 @@ def trend(
     A regression is new for a week, and open until it is accepted (docs/explanation/detection.md)
     or has recovered.
 
-    Exit code 0: no regression is new or open, no node is slow, nothing comes and goes. 1: there is
-    one. 2: bad input.
+    Exit code 1: a regression is new or open, a node is slow, or something comes and goes. 0:
+    otherwise. 2: bad input.
 
     Examples:
 
