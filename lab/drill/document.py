@@ -10,8 +10,8 @@ from generated import END, begin
 
 COMMAND = "lab/faults.py"
 HEAD = (
-    "| fault | `fabricheck testbed fault` | what goes red or warns | the first cause that is named | "
-    "`fabricheck explain` |",
+    "| fault | `fabricheck testbed fault` | what goes red or warns | the first cause that is named "
+    "| `fabricheck explain` |",
     "|---|---|---|---|---|",
 )
 LETTERS = 90

@@ -102,7 +102,7 @@ class Fault:
 
     @property
     def injected(self) -> str:
-        """How it is injected, for people: the words of ``fabricheck testbed fault``, and other deeds."""
+        """How it is injected: the words of ``fabricheck testbed fault``, and what else is done."""
         words = [
             f"`kill -9` of {node}'s first process" if what == DIES else f"`{node} {what}`"
             for node, what in self.steps
