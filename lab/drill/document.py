@@ -10,8 +10,8 @@ from generated import END, begin
 
 COMMAND = "lab/faults.py"
 HEAD = (
-    "| fault | how it is injected | what goes red or warns | the first cause that is named | "
-    "layer that `fabricheck explain` names |",
+    "| fault | `fabricheck testbed fault` | what goes red or warns | the first cause that is named "
+    "| `fabricheck explain` |",
     "|---|---|---|---|---|",
 )
 LETTERS = 90
@@ -69,6 +69,9 @@ def _places(outcome: Outcome) -> Iterator[str]:
     for key, sight in outcome.sights.items():
         if sight.places is not None:
             explained.setdefault(_place(sight), []).append(key)
+    if len(explained) == 1:
+        yield from explained
+        return
     for place, keys in explained.items():
         yield f"{place} ({', '.join(map(str, keys))})"
 

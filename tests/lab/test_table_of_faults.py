@@ -46,7 +46,7 @@ def test_a_row_tells_who_saw_it_and_who_did_not() -> None:
         [],
     )
     assert written.splitlines()[2] == (
-        "| **loss**: packets are lost | `fabricheck testbed fault rx1 loss 2%` | "
+        "| **loss**: packets are lost | `rx1 loss 2%` | "
         "untrusted: bw openmpi ud-2n<br>critical: bw openmpi rc-2n<br>warning: node_health builtin"
         "<br>not seen by latency openmpi rc-2n | lost / gone | "
         "fabric (bw openmpi rc-2n)<br>none (bw openmpi ud-2n) |"
