@@ -44,22 +44,23 @@ def amount(band: Band, limit: float | None) -> str:
 
 
 def drivers() -> Iterator[str]:
-    """The table of drivers, with the sources of their counters."""
-    yield "| driver | kernel | counters are documented in |"
-    yield "|---|---|---|"
+    """The table of drivers."""
+    yield "| driver | kernel |"
+    yield "|---|---|"
     for driver, title in DRIVERS.items():
         kernel = ", ".join(f"`{name}`" for name, own in KERNEL_DRIVERS.items() if own == driver)
-        parts = (part for row in TABLE if row.driver == driver for part in row.source.split("; "))
-        yield f"| {title} | {kernel or 'any'} | {'; '.join(dict.fromkeys(parts))} |"
+        yield f"| {title} | {kernel or 'any'} |"
 
 
 def counters() -> Iterator[str]:
-    """The table of counters: a line for all that are judged alike and show the same."""
+    """The counters that are judged: a line for all that are judged alike and show the same."""
     yield "| what it shows | meaning | band | counters |"
     yield "|---|---|---|---|"
     alike: dict[tuple[str, ...], list[Counter]] = {}
     for row in TABLE:
-        bands = "<br>".join(f"`{rule.band}`" for rule in row.rules) or "none"
+        bands = "<br>".join(f"`{rule.band}`" for rule in row.rules)
+        if not bands:
+            continue
         alike.setdefault(
             (row.advice.replace("{hosts}", "the nodes"), row.meaning, bands), []
         ).append(row)

@@ -24,10 +24,16 @@ def families(rows: Sequence[Family]) -> Iterator[str]:
     if common:
         yield f"Labels of all, unless noted: {', '.join(f'`{label}`' for label in common)}."
         yield ""
-    yield "| name | type | labels | meaning |"
-    yield "|---|---|---|---|"
+    yield "| name | labels | meaning |"
+    yield "|---|---|---|"
     for row in rows:
-        yield f"| `{row.name}` | {row.kind} | {labels(row, common)} | {row.meaning} |"
+        yield f"| `{row.name}` | {labels(row, common)} | {row.meaning}{kind(row)} |"
+
+
+def kind(row: Family) -> str:
+    """The type of a family where its name does not say it."""
+    usual = "counter" if row.name.endswith("_total") else "gauge"
+    return "" if row.kind == usual else f" A {row.kind}."
 
 
 def labels(row: Family, common: Sequence[str]) -> str:
@@ -45,11 +51,11 @@ def shared(rows: Sequence[Family]) -> tuple[str, ...]:
 
 def older() -> Iterator[str]:
     """The names of the other benchmark."""
-    yield "| older name | type | is |"
-    yield "|---|---|---|"
+    yield "| older name | is |"
+    yield "|---|---|"
     for row in CATALOG:
         if row.same_as:
-            yield f"| `{row.name}` | {row.kind} | `{row.same_as}` |"
+            yield f"| `{row.name}` | `{row.same_as}` |"
 
 
 def main() -> int:

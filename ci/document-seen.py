@@ -9,7 +9,7 @@ example:
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fabricheck.judge.levels import Level
@@ -38,18 +38,23 @@ def version(entry: CaseEntry) -> str:
 
 
 def table(perflogs: Path) -> Iterator[str]:
-    """A line for each MPI, transport and partition."""
-    yield "| MPI | transport | on | nodes | benchmarks | last |"
-    yield "|---|---|---|---|---|---|"
-    found: dict[tuple[str, str, str], list[CaseEntry]] = {}
+    """A line for each MPI and partition: benchmarks over each transport, on how many nodes."""
+    yield "| MPI | on | last | transport: benchmarks (nodes) |"
+    yield "|---|---|---|---|"
+    found: dict[tuple[str, str], list[CaseEntry]] = {}
     for each in proved(perflogs):
-        where = f"{each.system}:{each.partition}"
-        found.setdefault((version(each), str(each.transport), where), []).append(each)
-    for (mpi, transport, where), cases in sorted(found.items()):
-        nodes = ", ".join(map(str, sorted({each.num_nodes for each in cases})))
+        found.setdefault((version(each), f"{each.system}:{each.partition}"), []).append(each)
+    for (mpi, where), cases in sorted(found.items()):
         last = max(each.time for each in cases)[:10]
-        count = len({each.benchmark for each in cases})
-        yield f"| {mpi} | `{transport}` | {where} | {nodes} | {count} | {last} |"
+        yield f"| {mpi} | {where} | {last} | {'; '.join(transports(cases))} |"
+
+
+def transports(cases: Sequence[CaseEntry]) -> Iterator[str]:
+    """Each transport with the number of its benchmarks and the numbers of nodes."""
+    for transport in sorted({str(each.transport) for each in cases}):
+        own = [each for each in cases if each.transport == transport]
+        nodes = ", ".join(map(str, sorted({each.num_nodes for each in own})))
+        yield f"`{transport}`: {len({each.benchmark for each in own})} ({nodes})"
 
 
 if __name__ == "__main__":

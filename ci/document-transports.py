@@ -24,6 +24,8 @@ MUST_MOVE = {
     Counter.NONE: "nothing",
     Counter.ANY: "what the lanes say",
 }
+ON_UCX = families("auto")
+NO_MPI = "programs of their own"
 EXAMPLE = {
     "ucx_net_devices": {"rdma": "mlx5_0:1", "tcp": "ens1", "ipoib": "ib0"},
     "fabric": "roce",
@@ -51,7 +53,7 @@ def transports() -> Iterator[str]:
             "one" if each.scope is Scope.INTRA_NODE else "two+",
             lanes(each),
             MUST_MOVE[each.counter],
-            ", ".join(families(each.name)) or "programs of their own",
+            "UCX's" if (own := families(each.name)) == ON_UCX else ", ".join(own) or NO_MPI,
         )
         yield f"| {' | '.join(cells)} |"
 

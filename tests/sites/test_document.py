@@ -234,7 +234,7 @@ def test_the_examples_of_the_page_are_sites(written: Callable[[str], Path]) -> N
     page = (SUITE / "docs" / "reference" / "sites.md").read_text()
     examples = re.findall(r"^ *```yaml\n(.*?)^ *```", page, re.DOTALL | re.MULTILINE)
     names = [read(written(textwrap.dedent(each)))["systems"][0]["name"] for each in examples]
-    assert names == ["mycluster", "mycluster"]
+    assert names == ["mycluster"]
 
 
 def test_extras_are_read_by_name() -> None:

@@ -135,83 +135,75 @@ class PartitionExtras(Section):
     """What is said of a partition.
 
     Attributes:
-        ucx_net_devices: `UCX_NET_DEVICES` for `tcp`, for `ipoib` (needed where that is offered) and
-            for `rdma` (all RDMA transports). Without it UCX takes every device, and two interfaces
-            share the data. Default: none
-        ports: the RDMA ports of each node where it has several, in place of `ucx_net_devices.rdma`:
-            each is measured by itself, MPI takes all and each alone
-            ([below](#several-cards)). Default: ports are not distinguished
-        fabric: `infiniband`, `roce` or `ethernet`: what joins the nodes; the headers of its packets
-            bound what a value can be
-            ([references.md](../how-to/references.md#what-a-link-allows)).
+        ucx_net_devices: `UCX_NET_DEVICES` for `tcp`, `ipoib` (needed where that is offered) and
+            `rdma` (all RDMA transports). Default: UCX takes every device; two interfaces share the
+            data
+        ports: the RDMA ports of each node where it has [several](#several-cards), in place of
+            `ucx_net_devices.rdma`. Default: ports are not distinguished
+        fabric: `infiniband`, `roce` or `ethernet`: its headers bound what a
+            [value can be](../how-to/references.md#what-a-link-allows).
             Default: the larger bound
         least_latency: us: no message between two nodes is faster, faster values are untrusted.
-        service_level: service level of RDMA connections, 0 to 15, on RoCE the frames' priority
-            ([transports.md](transports.md#what-a-site-says-of-its-ports)).
+        service_level: of RDMA connections, 0 to 15, on RoCE the
+            [frames' priority](transports.md#what-a-site-says-of-its-ports).
             Default: the fabric's own
-        traffic_class: traffic class of RDMA connections, 0 to 255: DSCP times 4, and ECN in the
-            last two bits ([transports.md](transports.md#what-a-site-says-of-its-ports)).
-            Default: that of each program, on RoCE 106 with UCX and 0 with the others
+        traffic_class: of RDMA connections, 0 to 255: [DSCP times 4, and
+            ECN](transports.md#what-a-site-says-of-its-ports).
+            Default: on RoCE 106 with UCX, 0 with other programs
         pkey: partition key of RDMA connections, of UCX and MVAPICH2. Default: the first
-        gid_index: RoCE: the entry of the port's GID table to use for `rc`, `ud` and `dc`
-            (`show_gids`, or `/sys/class/infiniband/*/ports/*/gids/`). Not for InfiniBand.
-            Default: UCX's choice
-        link_rate: Gbit/s that every RDMA port must have, and that bandwidths and latencies are held
-            against ([references.md](../how-to/references.md#what-a-link-allows),
-            [perftest.md](perftest.md#levels-against-the-link-rate)). Default: ports: not checked;
+        gid_index: RoCE, not InfiniBand: the entry of the port's GID table (`show_gids`) for `rc`,
+            `ud` and `dc`. Default: UCX's choice
+        link_rate: Gbit/s that every RDMA port must have; [bounds of
+            values](../how-to/references.md#what-a-link-allows) and [levels of
+            perftest](perftest.md#levels-against-the-link-rate). Default: ports: not checked;
             MPI and UCX: the rate that all cards of the job report
-        link_shares: the shares of it below which a bandwidth is a warning or critical.
-        fabric_health: what else RDMA ports are held to:
-            [fabric-health.md](fabric-health.md#extras-of-a-partition). Default: its defaults
+        link_shares: its shares below which a bandwidth is a warning or critical.
+        fabric_health: what else [RDMA ports are held to](fabric-health.md#extras-of-a-partition).
+            Default: its defaults
         max_message_size: largest message in bytes. Default: the benchmark's own, 4 MiB or 1 MiB
         time_budget: seconds for each message size; fewer iterations where they would take longer.
             Default: OSU's iteration counts
-        typical: what is usual here, as `{latency: 2, bandwidth: 10000}` (us, MB/s): how many
-            messages of `ucx_perftest` and perftest fit into `time_budget`, as these programs count
-            but know no time. Default: 2 us, 10 000 MB/s
-        topology: a file of `sites/` with what is known of leaves, spines and routes, such as
-            `mycluster.topology` ([localisation.md](../how-to/localisation.md#topology)).
-            Default: nothing is known
-        stream_loss: the share of the datagrams of a stream that may be lost, where receivers wait
-            for cores that others have ([programs/](programs)).
+        typical: what is usual here, for numbers of messages of `ucx_perftest` and perftest within
+            `time_budget`. Default: `{latency: 2, bandwidth: 10000}` (us, MB/s)
+        topology: a file of `sites/` with [leaves, spines and
+            routes](../how-to/localisation.md#topology). Default: nothing is known
+        stream_loss: the share of a stream's datagrams that may be lost, of
+            [rdma_stream](programs/rdma_stream.md).
         stream_share: how far the rates of streams into one receiver may lie from their mean, as a
-            share, before it is a warning ([programs/](programs)).
-        stress: allows [stress](../how-to/stress.md) here: `environ`, `placement` such as `rc-8n`,
-            and if wanted `mix`, `every`, `longest` and `options` of sbatch. Default: none is
+            share, before it is a warning.
+        stress: allows [stress](../how-to/stress.md): `environ`, `placement` such as `rc-8n`,
+            and optionally `mix`, `every`, `longest` and `options` of sbatch. Default: none is
             allowed
-        size_step: for slow fabrics: perftest and `ucx_perftest` measure their smallest size, 8 B,
-            from there each size so many times the one before, and the largest.
-            Default: every doubling
-        allocation: what a partition with `scheduler: allocation` may take, as
-            `{nodes: 4, time: 2h}` ([below](#many-cases-in-one-job)); `side_by_side: true` lets
-            cases run at the same time on nodes that they don't share, `after_builds: true` lets
-            them begin when no build of ReFrame is running, for nodes that share cores with the
-            login node. Default: one case at a time, beside builds
-        max_pending_time: how long a job may wait to begin, such as `10m`: one for a node that went
-            down would wait for ever. Default: no bound
-        osu_iterations: iterations of each size, for OSU, which counts and knows no time budget.
+        size_step: for slow fabrics: perftest and `ucx_perftest` measure 8 B, from there each size
+            so many times the one before, and the largest. Default: every doubling
+        allocation: what `scheduler: allocation` [may take](#many-cases-in-one-job), as
+            `{nodes: 4, time: 2h}`; `side_by_side: true` lets cases run at the same time on
+            different nodes, `after_builds: true` lets them begin when no build of ReFrame is
+            running. Default: one case at a time, beside builds
+        max_pending_time: how long a job may wait to begin, such as `10m`. Default: no bound
+        osu_iterations: iterations of each size, for OSU, which knows no time budget.
             Default: OSU's own
-        allreduce_lab: `link_rate` (Mbit/s: each rank behind a link of its own, on a testbed),
-            `elements` of a sum, `gradients` (bytes that a model is scaled down to), `compute` (ms
-            of an iteration, or of one of each model: `{gpt2: 1250}`; without it an iteration only
-            moves its gradients, and the guide's seconds mean nothing), `iterations`, `noise`
-            ([programs/allreduce_lab.md](programs/allreduce_lab.md)).
+        allreduce_lab: of [allreduce_lab](programs/allreduce_lab.md): `link_rate` (Mbit/s of a link
+            for each rank, on a testbed), `elements` of a sum, `gradients` (bytes that a model is
+            scaled down to), `compute` (ms of an iteration, or `{gpt2: 1250}`; without
+            it the guide's seconds mean nothing), `iterations`, `noise`.
             Default: the program's own; whole models
-        matrix_orders: orders of the matrices that `mpi_matmul` multiplies
-            ([programs/mpi_matmul.md](programs/mpi_matmul.md)). Default: its default
-        gpus_per_node: GPUs of each node, which jobs on GPUs ask for:
-            [gpu.md](../how-to/gpu.md#what-the-site-file-says). Default: as the scheduler gives
+        matrix_orders: orders of the matrices of [mpi_matmul](programs/mpi_matmul.md).
+            Default: its default
+        gpus_per_node: GPUs of each node, which
+            [jobs on GPUs](../how-to/gpu.md#what-the-site-file-says) ask for.
+            Default: as the scheduler gives
         gpu_arch: the architecture that they must have, such as `'90'`. Default: not checked
         gpu_vendor: `cuda` or `rocm`: whose GPUs perftest takes memory of. Default: `cuda`
         gpu_peermem: `true`: by a module of peer memory, in place of dmabuf. Default: dmabuf
         fake_gpu: `true` lets the driver of the suite's own tests pass, judged by nothing.
             Default: refused
-        offload: `sharp`, `hcoll`, `ucc` or `han`: what must serve collectives of Open MPI; where
-            another component serves them, or another MPI runs, they are untrusted
-            ([transports.md](transports.md#who-serves-collectives)). Default: what the MPI chooses
-        pin: `cyclic`: bind rank r to CPU r modulo the CPUs of the machine, where the scheduler
-            doesn't bind. Default: not bound by us
-        node_health: what nodes must offer: [node-health.md](node-health.md#what-a-site-expects).
+        offload: `sharp`, `hcoll`, `ucc` or `han`: what must [serve
+            collectives](transports.md#who-serves-collectives) of Open MPI; otherwise they are
+            untrusted. Default: what the MPI chooses
+        pin: `cyclic`: bind rank r to CPU r modulo the machine's CPUs, where the scheduler doesn't
+            bind. Default: not bound by us
+        node_health: what [nodes must offer](node-health.md#what-a-site-expects).
             Default: its defaults
     """
 
@@ -273,12 +265,12 @@ class EnvironmentExtras(Section):
     """What is said of an environment.
 
     Attributes:
-        mpi_family: MPIS (`mvapich2_nemesis` is MVAPICH2's build for Ethernet): which settings make
-            it use a transport, and how it proves it ([transports.md](transports.md)).
+        mpi_family: MPIS (`mvapich2_nemesis` is MVAPICH2's build for Ethernet): chooses the
+            [settings and proof](transports.md) of a transport.
         mpi_spec: with the feature `spack`: the MPI as Spack names it, such as `^openmpi`
             ([spack.md](../how-to/spack.md)).
         pmi: what `srun --mpi` must speak: `pmix` for Open MPI, `pmi2` for MPICH and MVAPICH2. The
-            wrong one starts N worlds of one rank, which the suite reports.
+            wrong one starts N worlds of one rank.
     """
 
     mpi_family: str = _key("name", "")
