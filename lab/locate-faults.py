@@ -114,8 +114,8 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(
         ["| fabric | faults | named | runs with a false accusation | places in the set |",
          "|---|---|---|---|---|",
-         *(f"| {kind} | {', '.join(faults)} | {outcome} |"
-           for (kind, outcome), faults in alike.items())]
+         *(f"| {kind} | {', '.join(names)} | {outcome} |"
+           for (kind, outcome), names in alike.items())]
     )  # fmt: skip
 
 
