@@ -14,7 +14,7 @@ HEAD = (
     "| `fabricheck explain` |",
     "|---|---|---|---|---|",
 )
-LETTERS = 90
+LETTERS = 64
 """Of a cause: what follows is advice."""
 
 
