@@ -53,19 +53,19 @@ def drivers() -> Iterator[str]:
 
 
 def counters() -> Iterator[str]:
-    """The counters that are judged: a line for all that are judged alike and show the same."""
-    yield "| what it shows | meaning | band | counters |"
-    yield "|---|---|---|---|"
-    alike: dict[tuple[str, ...], list[Counter]] = {}
+    """The counters that are judged: a line for all that show the same; a finding has the advice."""
+    yield "| what it shows | counters |"
+    yield "|---|---|"
+    alike: dict[str, dict[str, list[Counter]]] = {}
     for row in TABLE:
-        bands = "<br>".join(f"`{rule.band}`" for rule in row.rules)
-        if not bands:
-            continue
-        alike.setdefault(
-            (row.advice.replace("{hosts}", "the nodes"), row.meaning, bands), []
-        ).append(row)
-    for cells, rows in alike.items():
-        yield f"| {' | '.join(cells)} | {'<br>'.join(names(rows))} |"
+        bands = ", ".join(f"`{rule.band}`" for rule in row.rules)
+        if bands:
+            shown = row.advice.replace("{hosts}", "the nodes").partition(":")[0]
+            kinds = alike.setdefault(shown, {})
+            kinds.setdefault(f"{row.meaning}, {bands}", []).append(row)
+    for shown, kinds in alike.items():
+        cells = (f"{kind}<br>{'<br>'.join(names(rows))}" for kind, rows in kinds.items())
+        yield f"| {shown} | {'<br>'.join(cells)} |"
 
 
 def names(rows: Iterable[Counter]) -> Iterator[str]:
