@@ -19,10 +19,10 @@ from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "transports.md"
 MUST_MOVE = {
-    Counter.RDMA: "RDMA packets",
-    Counter.NETDEV: "interface bytes",
+    Counter.RDMA: "packets",
+    Counter.NETDEV: "bytes",
     Counter.NONE: "nothing",
-    Counter.ANY: "what the lanes say",
+    Counter.ANY: "either",
 }
 ON_UCX = families("auto")
 NO_MPI = "programs of their own"
