@@ -12,7 +12,6 @@ from fabricheck.sites.extras import PartitionExtras
 from fabricheck.units import format_size
 
 DOCUMENT = "docs/reference/programs/rdma_batch.md"
-BUDGET = 0.5
 _ROUNDS = 9
 _BATCHES = {1: 2000, 64: 8, 128: 40, 256: 5}
 
