@@ -20,7 +20,7 @@ def plan(
     night: Annotated[
         bool,
         typer.Option(
-            "--night", help="What tonight would run within the budget of the site's nights."
+            "--night", help="What tonight would run within its budget."
         ),
     ] = False,
     machine: JsonOption = False,

@@ -56,7 +56,7 @@ def report(
     plots: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Write the phases of matrix multiplications as SVG and PNG files."
+            metavar="DIR", help="Write phases of matrix multiplications as SVG and PNG."
         ),
     ] = None,
     machine: JsonOption = False,

@@ -32,7 +32,7 @@ def sweep(
     transport: Annotated[str, typer.Option(help="Transport, where several fit.")] = "",
     nodes: Annotated[int, typer.Option(min=0, help="Number of nodes, 0 where one fits.")] = 0,
     rounds: Annotated[
-        int, typer.Option(min=2, help="How often each setting is measured, the default too.")
+        int, typer.Option(min=2, help="Measurements of each setting.")
     ] = 12,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would run and how long; run nothing.")

@@ -158,7 +158,7 @@ class PartitionExtras(Section):
             cards of the job report, for MPI and UCX
         link_shares: its shares below which a bandwidth is a warning or critical.
         fabric_health: what else [RDMA ports are held to](fabric-health.md#extras-of-a-partition).
-           
+            Default: its defaults
         max_message_size: largest message in bytes. Default: 4 MiB or 1 MiB
         time_budget: seconds for each message size; fewer iterations where they would take longer.
             Default: OSU's iteration counts
