@@ -30,15 +30,13 @@ Row = tuple[str, str]
 
 def section(command: Any, context: Any, common: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     """A command, and those below it."""
-    yield from (f"### {context.command_path.partition(' ')[2]}", "", *words(command.help or ""))
-    if not hasattr(command, "list_commands"):
-        if "testbed" in context.command_path:
-            return  # Its page has what they do.
-        yield from listed(rows(command, context), common)
+    if hasattr(command, "list_commands"):
+        for name in command.list_commands(context):
+            yield from section(*below(command, context, name), common)
         return
-    for name in command.list_commands(context):
-        yield ""
-        yield from section(*below(command, context, name), common)
+    yield from ("", f"### {context.command_path.partition(' ')[2]}", "", *words(command.help or ""))
+    if "testbed" not in context.command_path:  # Its page has what they do.
+        yield from listed(rows(command, context), common)
 
 
 def grouped(app: Any, context: Any, common: Mapping[str, Sequence[Row]]) -> Iterator[str]:
@@ -51,7 +49,7 @@ def grouped(app: Any, context: Any, common: Mapping[str, Sequence[Row]]) -> Iter
     for panel, names in groups.items():
         yield f"## {panel}"
         for name in names:
-            yield "\n".join(section(*below(app, context, name), common))
+            yield "\n".join(section(*below(app, context, name), common)).strip()
 
 
 def every_row(command: Any, context: Any) -> Iterator[Row]:
@@ -156,7 +154,7 @@ def main() -> int:
     counted = Counter(every_row(app, context))
     common: dict[str, list[Row]] = {}
     for row, count in counted.most_common():
-        if count > 1 and row[0].startswith(("-", "[FIELD")):
+        if count > 1:
             common.setdefault(key_of(row), []).append(row)
     sections = list(grouped(app, context, common))
     options = [
