@@ -119,7 +119,8 @@ def rows(command: Any, context: Any) -> list[Row]:
             name, metavar = value_of(parameter), ""
             text = getattr(parameter, "help", None) or ""
         if text:
-            found.append((cell(name + metavar), brief(cell(text)) + default(parameter)))
+            meaning = f"{brief(cell(text))}{default(parameter)}."
+            found.append((cell(name + metavar), meaning))
     return found
 
 
@@ -134,12 +135,12 @@ def default(parameter: Any) -> str:
     value = shown if isinstance(shown, str) else parameter.default
     if shown is False or value in (None, False, True, "", [], ()) or callable(value):
         return ""
-    return f" Default: `{Path(value).name if isinstance(value, Path) else value}`."
+    return f" (`{Path(value).name if isinstance(value, Path) else value}`)"
 
 
 def brief(text: str) -> str:
     """The first sentence, without what follows a semicolon: --help has the rest."""
-    return re.split(r"; |(?<=\w)\. (?=[A-Z])", text)[0].rstrip(".") + "."
+    return re.split(r"; |(?<=\w)\. (?=[A-Z])", text)[0].rstrip(".")
 
 
 def cell(text: str) -> str:

@@ -69,14 +69,13 @@ def counters() -> Iterator[str]:
 
 
 def names(rows: Iterable[Counter]) -> Iterator[str]:
-    """The names of counters, by driver, place, and what they are a share of."""
-    alike: dict[tuple[str, str, str], list[str]] = {}
+    """The names of counters, by driver and place."""
+    alike: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        of = "".join(f" of {', '.join(rule.of)}" for rule in row.rules if rule.of)
-        alike.setdefault((row.driver, row.place, of), []).append(f"`{row.name}`")
-    for (driver, place, of), own in alike.items():
-        where = "" if place in ("counters", "hw_counters") else f", {place}"
-        yield f"*{driver}{where}{of}:* {', '.join(own)}"
+        place = "" if row.place in ("counters", "hw_counters") else f", {row.place.split()[0]}"
+        alike.setdefault((row.driver, place), []).append(f"`{row.name}`")
+    for (driver, place), own in alike.items():
+        yield f"*{driver}{place}:* {', '.join(own)}"
 
 
 def main() -> int:
