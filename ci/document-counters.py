@@ -64,7 +64,10 @@ def counters() -> Iterator[str]:
             kinds = alike.setdefault(shown, {})
             kinds.setdefault(f"{row.meaning}, {bands}", []).append(row)
     for shown, kinds in alike.items():
-        cells = (f"{kind}<br>{'<br>'.join(names(rows))}" for kind, rows in kinds.items())
+        cells = (
+            kind if kind.endswith("`notice`") else f"{kind}<br>{'<br>'.join(names(rows))}"
+            for kind, rows in kinds.items()
+        )
         yield f"| {shown} | {'<br>'.join(cells)} |"
 
 
