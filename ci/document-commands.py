@@ -10,7 +10,7 @@ example:
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -28,18 +28,18 @@ Row = tuple[str, str]
 """An option as it is typed, and its meaning."""
 
 
-def section(command: Any, context: Any, common: Collection[Row]) -> Iterator[str]:
+def section(command: Any, context: Any, common: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     """A command, and those below it."""
-    yield from (f"### {context.command_path.partition(' ')[2]}", "", *words(command.help or ""))
-    if not hasattr(command, "list_commands"):
-        yield from table(rows(command, context), common)
+    if hasattr(command, "list_commands"):
+        for name in command.list_commands(context):
+            yield from section(*below(command, context, name), common)
         return
-    for name in command.list_commands(context):
-        yield ""
-        yield from section(*below(command, context, name), common)
+    yield from ("", f"### {context.command_path.partition(' ')[2]}", "", *words(command.help or ""))
+    if "testbed" not in context.command_path:  # Its page has what they do.
+        yield from listed(rows(command, context), common)
 
 
-def grouped(app: Any, context: Any, common: Collection[Row]) -> Iterator[str]:
+def grouped(app: Any, context: Any, common: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     """The commands, each group as ``--help`` has it below its heading."""
     groups: dict[str, list[str]] = {}
     for name in app.list_commands(context):
@@ -49,11 +49,13 @@ def grouped(app: Any, context: Any, common: Collection[Row]) -> Iterator[str]:
     for panel, names in groups.items():
         yield f"## {panel}"
         for name in names:
-            yield "\n".join(section(*below(app, context, name), common))
+            yield "\n".join(section(*below(app, context, name), common)).strip()
 
 
 def every_row(command: Any, context: Any) -> Iterator[Row]:
     """The options of a command, and of those below it."""
+    if command.name == "testbed":
+        return
     if not hasattr(command, "list_commands"):
         yield from rows(command, context)
         return
@@ -78,15 +80,30 @@ def words(text: str) -> Iterator[str]:
         yield from ("", fill(f"Exit code {' '.join(verdicts)}", WIDTH))
 
 
-def table(given: Sequence[Row], common: Collection[Row]) -> Iterator[str]:
+def listed(given: Sequence[Row], common: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     """Arguments and options; those that several commands have alike by name alone."""
-    own = [f"| `{name}` | {text} |" for name, text in given if (name, text) not in common]
-    alike = [f"`{name.split()[0]}`" for name, text in given if (name, text) in common]
-    if own:
-        yield from ("", "| option | meaning |", "|---|---|", *own)
+    alike = [row for row in given if row in common.get(key_of(row), ())]
+    own = [row for row in given if row not in alike]
+    if own or alike:
+        yield ""
+    yield from map(item, own)
     if alike:
-        line = f"{'Also' if own else 'Options:'} {', '.join(alike)}."
-        yield from ("", fill(line, WIDTH, break_on_hyphens=False))
+        yield wrapped(f"- {', '.join(f'`{key_of(row)}`' for row in alike)}")
+
+
+def key_of(row: Row) -> str:
+    """The name of an option, without its value."""
+    return row[0].split()[0]
+
+
+def item(row: Row) -> str:
+    """An option as a line of a list."""
+    return wrapped(f"- `{row[0]}`: {row[1]}")
+
+
+def wrapped(line: str) -> str:
+    """A line of a list as wide as it may be."""
+    return fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
 
 
 def rows(command: Any, context: Any) -> list[Row]:
@@ -102,7 +119,8 @@ def rows(command: Any, context: Any) -> list[Row]:
             name, metavar = value_of(parameter), ""
             text = getattr(parameter, "help", None) or ""
         if text:
-            found.append((cell(name + metavar), brief(cell(text)) + default(parameter)))
+            meaning = f"{brief(cell(text))}{default(parameter)}."
+            found.append((cell(name + metavar), meaning))
     return found
 
 
@@ -117,17 +135,17 @@ def default(parameter: Any) -> str:
     value = shown if isinstance(shown, str) else parameter.default
     if shown is False or value in (None, False, True, "", [], ()) or callable(value):
         return ""
-    return f" Default: `{Path(value).name if isinstance(value, Path) else value}`."
+    return f" (`{Path(value).name if isinstance(value, Path) else value}`)"
 
 
 def brief(text: str) -> str:
     """The first sentence, without what follows a semicolon: --help has the rest."""
-    return re.split(r"; |(?<=\w)\. (?=[A-Z])", text)[0].rstrip(".") + "."
+    return re.split(r"; |(?<=\w)\. (?=[A-Z])", text)[0].rstrip(".")
 
 
 def cell(text: str) -> str:
-    """Text that breaks no row."""
-    return " ".join(text.split()).replace("|", "\\|")
+    """Text on one line."""
+    return " ".join(text.split())
 
 
 def main() -> int:
@@ -135,13 +153,14 @@ def main() -> int:
     app: Any = typer.main.get_command(build([]))
     context = app.make_context("fabricheck", ["run"])
     counted = Counter(every_row(app, context))
-    usual: dict[str, Row] = {}
+    common: dict[str, list[Row]] = {}
     for row, count in counted.most_common():
-        if count > 1 and row[0].startswith(("-", "[FIELD")):
-            usual.setdefault(row[0].split()[0], row)
-    common = usual.values()
+        if count > 1:
+            common.setdefault(key_of(row), []).append(row)
     sections = list(grouped(app, context, common))
-    options = ["| option | meaning |", "|---|---|", *(f"| `{n}` | {text} |" for n, text in common)]
+    options = [
+        item((rows[0][0], " Or: ".join(text for _, text in rows))) for rows in common.values()
+    ]
     tables = ["\n".join(options), "\n\n".join(sections)]
     return write_or_check(__doc__, DOCUMENT, "ci/document-commands.py", tables)
 

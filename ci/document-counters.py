@@ -53,30 +53,32 @@ def drivers() -> Iterator[str]:
 
 
 def counters() -> Iterator[str]:
-    """The counters that are judged: a line for all that are judged alike and show the same."""
-    yield "| what it shows | meaning | band | counters |"
-    yield "|---|---|---|---|"
-    alike: dict[tuple[str, ...], list[Counter]] = {}
+    """The counters that are judged: a line for all that show the same; a finding has the advice."""
+    yield "| what it shows | counters |"
+    yield "|---|---|"
+    alike: dict[str, dict[str, list[Counter]]] = {}
     for row in TABLE:
-        bands = "<br>".join(f"`{rule.band}`" for rule in row.rules)
-        if not bands:
-            continue
-        alike.setdefault(
-            (row.advice.replace("{hosts}", "the nodes"), row.meaning, bands), []
-        ).append(row)
-    for cells, rows in alike.items():
-        yield f"| {' | '.join(cells)} | {'<br>'.join(names(rows))} |"
+        bands = ", ".join(f"`{rule.band}`" for rule in row.rules)
+        if bands:
+            shown = row.advice.replace("{hosts}", "the nodes").partition(":")[0]
+            kinds = alike.setdefault(shown, {})
+            kinds.setdefault(f"{row.meaning}, {bands}", []).append(row)
+    for shown, kinds in alike.items():
+        cells = (
+            kind if kind.endswith("`notice`") else f"{kind}<br>{'<br>'.join(names(rows))}"
+            for kind, rows in kinds.items()
+        )
+        yield f"| {shown} | {'<br>'.join(cells)} |"
 
 
 def names(rows: Iterable[Counter]) -> Iterator[str]:
-    """The names of counters, by driver, place, and what they are a share of."""
-    alike: dict[tuple[str, str, str], list[str]] = {}
+    """The names of counters, by driver and place."""
+    alike: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        of = "".join(f" of {', '.join(rule.of)}" for rule in row.rules if rule.of)
-        alike.setdefault((row.driver, row.place, of), []).append(f"`{row.name}`")
-    for (driver, place, of), own in alike.items():
-        where = "" if place in ("counters", "hw_counters") else f", {place}"
-        yield f"*{driver}{where}{of}:* {', '.join(own)}"
+        place = "" if row.place in ("counters", "hw_counters") else f", {row.place.split()[0]}"
+        alike.setdefault((row.driver, place), []).append(f"`{row.name}`")
+    for (driver, place), own in alike.items():
+        yield f"*{driver}{place}:* {', '.join(own)}"
 
 
 def main() -> int:

@@ -14,15 +14,15 @@ from pathlib import Path
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.families import MPIS, Choice, families
 from fabricheck.transports.settings import settings
-from fabricheck.transports.table import TRANSPORTS, Counter, Scope, Transport
+from fabricheck.transports.table import TRANSPORTS, Counter, Transport
 from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "transports.md"
 MUST_MOVE = {
-    Counter.RDMA: "RDMA packets",
-    Counter.NETDEV: "interface bytes",
+    Counter.RDMA: "packets",
+    Counter.NETDEV: "bytes",
     Counter.NONE: "nothing",
-    Counter.ANY: "what the lanes say",
+    Counter.ANY: "either",
 }
 ON_UCX = families("auto")
 NO_MPI = "programs of their own"
@@ -44,13 +44,12 @@ READERS = {
 
 def transports() -> Iterator[str]:
     """What each transport is."""
-    yield "| transport | carries data by | nodes | data lanes | must move | MPI |"
-    yield "|---|---|---|---|---|---|"
+    yield "| transport | carries data by | data lanes | must move | MPI |"
+    yield "|---|---|---|---|---|"
     for each in TRANSPORTS.values():
         cells = (
             f"`{each.name}`",
             each.meaning + (f" (feature `{each.feature}`)" if each.feature != each.name else ""),
-            "one" if each.scope is Scope.INTRA_NODE else "two+",
             lanes(each),
             MUST_MOVE[each.counter],
             "UCX's" if (own := families(each.name)) == ON_UCX else ", ".join(own) or NO_MPI,

@@ -1,9 +1,8 @@
-"""rdma_batch beside perftest, and its reduced sweeps, on two nodes with RDMA devices."""
+"""rdma_batch beside perftest, on two nodes with RDMA devices."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from fabricheck.errors import FabricheckError
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.perftest.launch import perftest_options
 from fabricheck.programs.rdma_batch import in_turns
@@ -13,17 +12,8 @@ from fabricheck.sites.extras import PartitionExtras
 from fabricheck.units import format_size
 
 DOCUMENT = "docs/reference/programs/rdma_batch.md"
-BUDGET = 0.5
 _ROUNDS = 9
 _BATCHES = {1: 2000, 64: 8, 128: 40, 256: 5}
-_SMALL = ("--time-budget", str(BUDGET), "--enable-sess", "--enable-batch-transfer")
-_SWEEPS = (
-    ("--op", "read", "--all", "--sizes", "8,64,1024,4096,65536", "--num-qp-per-transfer", "2"),
-    (
-        *("--op", "write", "--all-batch", "--batches", "1,8,64,512", "--buffer-size", "1024"),
-        *("--num-qp-per-transfer", "16"),
-    ),
-)
 
 
 class Pair(Protocol):
@@ -40,7 +30,7 @@ class Pair(Protocol):
 
 def measure(pair: Pair) -> dict[str, str]:
     """The tables of the page, by name."""
-    return {"perftest": _table_beside(pair), "sweeps": _sweeps(pair)}
+    return {"perftest": _table_beside(pair)}
 
 
 def _table_beside(pair: Pair) -> str:
@@ -69,15 +59,3 @@ def _setting(pair: Pair, entry: Comparison) -> in_turns.Setting:
         perftest_options=perftest_options(pair.extras, "RC"),
         count=lambda _: _BATCHES[entry.batch],
     )
-
-
-def _sweeps(pair: Pair) -> str:
-    options = rdma_batch_options(pair.extras, 1)
-    runs = [(pair.program("rdma_batch"), *_SMALL, *sweep, *options) for sweep in _SWEEPS]
-    blocks = []
-    for sweep, text in zip(_SWEEPS, pair.run(runs), strict=True):
-        start = text.find("+--")
-        if start < 0:
-            raise FabricheckError(f"expected a table of rdma_batch, found {text[:120]!r}")
-        blocks.append(f"`{' '.join(sweep)}`:\n\n```\n{text[start:].rstrip()}\n```")
-    return "\n\n".join(blocks)

@@ -48,8 +48,7 @@ def accept(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Make the runs that this campaign lacks, and compare them. What follows -- are "
-            "options of ReFrame.",
+            help="Make the missing runs of this campaign. What follows -- are options of ReFrame.",
         ),
     ] = None,
     pairs: Annotated[
@@ -75,9 +74,7 @@ def accept(
     ] = None,
     control: Annotated[
         bool,
-        typer.Option(
-            "--control", help="Nothing was changed between the sides: any difference is wrong."
-        ),
+        typer.Option("--control", help="Nothing was changed: any difference is wrong."),
     ] = False,
     every: Annotated[bool, typer.Option("--all", help="Show also what is fine.")] = False,
     alertmanager: Annotated[
@@ -85,7 +82,7 @@ def accept(
         typer.Option(
             metavar="URL",
             envvar="FABRICHECK_ALERTMANAGER",
-            help="Silence there what the load of a campaign causes, while it runs.",
+            help="Silence alerts there while a campaign runs.",
         ),
     ] = "",
     sites: SitesOption = SITES,

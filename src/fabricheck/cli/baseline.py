@@ -248,7 +248,7 @@ def best(select: SelectArgument = None, *, system: SystemOption = None, where: W
 def expire(
     *,
     days: Annotated[
-        int, typer.Option(min=1, metavar="N", help="References older than this are expired.")
+        int, typer.Option(min=1, metavar="N", help="Age of an expired reference.")
     ] = 180,
     mark: Annotated[
         bool,

@@ -54,7 +54,7 @@ def judge(
     check: Annotated[
         str,
         typer.Option(
-            help="Check class whose references are taken.",
+            help="Check class of the references.",
             metavar="CLASS",
             show_default="the one of the benchmark's family",
             autocompletion=lambda: list(CHECKS),

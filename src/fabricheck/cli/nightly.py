@@ -39,7 +39,7 @@ def nightly(
         ),
     ] = MailOn.ALWAYS,
     keep_days: Annotated[
-        float, typer.Option(min=1, help="How long nights and run reports are kept.")
+        float, typer.Option(min=1, help="Days that nights and run reports are kept.")
     ] = 90,
     every_hours: Annotated[
         float, typer.Option(min=0.1, help="How often a night is to come; later, one is missing.")

@@ -14,7 +14,7 @@ def node(
     *,
     manifest: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Facts that cards must have: --json of a good node."),
+        typer.Option(metavar="FILE", help="Facts that cards must have."),
     ] = None,
     partition: Annotated[
         str, typer.Option(metavar="SYSTEM:PARTITION", help="What its site file expects of a node.")

@@ -19,9 +19,7 @@ def plan(
     only: Only,
     night: Annotated[
         bool,
-        typer.Option(
-            "--night", help="What tonight would run within the budget of the site's nights."
-        ),
+        typer.Option("--night", help="What tonight would run within its budget."),
     ] = False,
     machine: JsonOption = False,
 ) -> None:

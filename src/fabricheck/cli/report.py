@@ -55,9 +55,7 @@ def report(
     compared: Compared,
     plots: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Write the phases of matrix multiplications as SVG and PNG files."
-        ),
+        typer.Option(metavar="DIR", help="Write phases of matrix multiplications as SVG and PNG."),
     ] = None,
     machine: JsonOption = False,
     table: Annotated[

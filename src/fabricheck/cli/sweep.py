@@ -31,9 +31,7 @@ def sweep(
     environ: Annotated[str, typer.Option(help="Environment (MPI), where several fit.")] = "",
     transport: Annotated[str, typer.Option(help="Transport, where several fit.")] = "",
     nodes: Annotated[int, typer.Option(min=0, help="Number of nodes, 0 where one fits.")] = 0,
-    rounds: Annotated[
-        int, typer.Option(min=2, help="How often each setting is measured, the default too.")
-    ] = 12,
+    rounds: Annotated[int, typer.Option(min=2, help="Measurements of each setting.")] = 12,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would run and how long; run nothing.")
     ] = False,

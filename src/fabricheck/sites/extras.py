@@ -136,73 +136,67 @@ class PartitionExtras(Section):
 
     Attributes:
         ucx_net_devices: `UCX_NET_DEVICES` for `tcp`, `ipoib` (needed where that is offered) and
-            `rdma` (all RDMA transports). Default: UCX takes every device; two interfaces share the
-            data
+            `rdma`. Default: UCX takes every device
         ports: the RDMA ports of each node where it has [several](#several-cards), in place of
-            `ucx_net_devices.rdma`. Default: ports are not distinguished
+            `ucx_net_devices.rdma`. Default: all together
         fabric: `infiniband`, `roce` or `ethernet`: its headers bound what a
             [value can be](../how-to/references.md#what-a-link-allows).
             Default: the larger bound
         least_latency: us: no message between two nodes is faster, faster values are untrusted.
         service_level: of RDMA connections, 0 to 15, on RoCE the
             [frames' priority](transports.md#what-a-site-says-of-its-ports).
-            Default: the fabric's own
         traffic_class: of RDMA connections, 0 to 255: [DSCP times 4, and
             ECN](transports.md#what-a-site-says-of-its-ports).
             Default: on RoCE 106 with UCX, 0 with other programs
-        pkey: partition key of RDMA connections, of UCX and MVAPICH2. Default: the first
+        pkey: partition key of RDMA connections, of UCX and MVAPICH2.
         gid_index: RoCE, not InfiniBand: the entry of the port's GID table (`show_gids`) for `rc`,
-            `ud` and `dc`. Default: UCX's choice
+            `ud` and `dc`.
         link_rate: Gbit/s that every RDMA port must have; [bounds of
             values](../how-to/references.md#what-a-link-allows) and [levels of
-            perftest](perftest.md#levels-against-the-link-rate). Default: ports: not checked;
-            MPI and UCX: the rate that all cards of the job report
+            perftest](perftest.md#levels-against-the-link-rate). Default: the rate that all
+            cards of the job report, for MPI and UCX
         link_shares: its shares below which a bandwidth is a warning or critical.
         fabric_health: what else [RDMA ports are held to](fabric-health.md#extras-of-a-partition).
             Default: its defaults
-        max_message_size: largest message in bytes. Default: the benchmark's own, 4 MiB or 1 MiB
+        max_message_size: largest message in bytes. Default: 4 MiB or 1 MiB
         time_budget: seconds for each message size; fewer iterations where they would take longer.
             Default: OSU's iteration counts
         typical: what is usual here, for numbers of messages of `ucx_perftest` and perftest within
             `time_budget`. Default: `{latency: 2, bandwidth: 10000}` (us, MB/s)
         topology: a file of `sites/` with [leaves, spines and
-            routes](../how-to/localisation.md#topology). Default: nothing is known
+            routes](../how-to/localisation.md#topology).
         stream_loss: the share of a stream's datagrams that may be lost, of
             [rdma_stream](programs/rdma_stream.md).
         stream_share: how far the rates of streams into one receiver may lie from their mean, as a
             share, before it is a warning.
         stress: allows [stress](../how-to/stress.md): `environ`, `placement` such as `rc-8n`,
-            and optionally `mix`, `every`, `longest` and `options` of sbatch. Default: none is
-            allowed
+            and optionally `mix`, `every`, `longest` and `options` of sbatch.
         size_step: for slow fabrics: perftest and `ucx_perftest` measure 8 B, from there each size
             so many times the one before, and the largest. Default: every doubling
         allocation: what `scheduler: allocation` [may take](#many-cases-in-one-job), as
             `{nodes: 4, time: 2h}`; `side_by_side: true` lets cases run at the same time on
             different nodes, `after_builds: true` lets them begin when no build of ReFrame is
-            running. Default: one case at a time, beside builds
-        max_pending_time: how long a job may wait to begin, such as `10m`. Default: no bound
+            running. Default: one at a time
+        max_pending_time: how long a job may wait to begin, such as `10m`.
         osu_iterations: iterations of each size, for OSU, which knows no time budget.
-            Default: OSU's own
         allreduce_lab: of [allreduce_lab](programs/allreduce_lab.md): `link_rate` (Mbit/s of a link
             for each rank, on a testbed), `elements` of a sum, `gradients` (bytes that a model is
             scaled down to), `compute` (ms of an iteration, or `{gpt2: 1250}`; without
             it the guide's seconds mean nothing), `iterations`, `noise`.
             Default: the program's own; whole models
         matrix_orders: orders of the matrices of [mpi_matmul](programs/mpi_matmul.md).
-            Default: its default
         gpus_per_node: GPUs of each node, which
             [jobs on GPUs](../how-to/gpu.md#what-the-site-file-says) ask for.
-            Default: as the scheduler gives
-        gpu_arch: the architecture that they must have, such as `'90'`. Default: not checked
+
+        gpu_arch: the architecture that they must have, such as `'90'`.
         gpu_vendor: `cuda` or `rocm`: whose GPUs perftest takes memory of. Default: `cuda`
-        gpu_peermem: `true`: by a module of peer memory, in place of dmabuf. Default: dmabuf
+        gpu_peermem: `true`: by a module of peer memory, in place of dmabuf.
         fake_gpu: `true` lets the driver of the suite's own tests pass, judged by nothing.
-            Default: refused
         offload: `sharp`, `hcoll`, `ucc` or `han`: what must [serve
             collectives](transports.md#who-serves-collectives) of Open MPI; otherwise they are
-            untrusted. Default: what the MPI chooses
+            untrusted.
         pin: `cyclic`: bind rank r to CPU r modulo the machine's CPUs, where the scheduler doesn't
-            bind. Default: not bound by us
+            bind.
         node_health: what [nodes must offer](node-health.md#what-a-site-expects).
             Default: its defaults
     """

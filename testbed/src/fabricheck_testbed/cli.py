@@ -256,7 +256,9 @@ def exec_(
 def fault(
     state_dir: Path,
     target: Annotated[str, typer.Argument(help="n1, n2 ..., rx1, rx2; leaf1, leaf1-spine2 ...")],
-    words: Annotated[list[str], typer.Argument(metavar="FAULT...", help="What to do to the link; see below.")],
+    words: Annotated[
+        list[str], typer.Argument(metavar="FAULT...", help="What to do to the link, as above.")
+    ],
 ) -> None:
     """Disturb a node's link: an ordinary node's to the switch, or the cable of an RDMA device.
 
