@@ -11,7 +11,8 @@ from fabricheck.launch import gpu, mpi
 from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
-from fabricheck.localise.located import FEWEST_NODES, ROUND_SECONDS, dead_ports, topology_of
+from fabricheck.localise.located import FEWEST_NODES, ROUND_SECONDS, dead_ports
+from fabricheck.localise.recorded import topology_of
 from fabricheck.measures.gpu import GpuPath
 from fabricheck.programs.pair_health.entries import BENCHMARKS, MESSAGE, NCCL, PING, PROGRAM
 from fabricheck.schedulers import launcher_of
