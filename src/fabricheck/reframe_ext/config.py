@@ -21,6 +21,7 @@ from fabricheck.measures.benchmark import RUNS
 from fabricheck.provenance import SUITE, folders, home
 from fabricheck.reframe_ext import allocation
 from fabricheck.reframe_ext.command import UNRECORDED
+from fabricheck.reframe_ext.hosts import NAME as HOSTS
 from fabricheck.reframe_ext.recorder import HANDLER
 from fabricheck.reframe_ext.reframe import log_files
 from fabricheck.reframe_ext.rota import has_groups, leaves_of
@@ -303,8 +304,14 @@ def _running_systems(site: dict[str, Any], suite: Path) -> list[dict[str, Any]]:
             if running is None or each["name"] in running.split()
         ]
         for each in partitions:
-            wanted = PartitionExtras.of(each.get("extras")).allocation
-            if each["scheduler"] == allocation.NAME and wanted is None:
+            extras = PartitionExtras.of(each.get("extras"))
+            if each["scheduler"] == HOSTS and not extras.hosts:
+                raise FabricheckError(
+                    f"FC0940 expected the hosts of partition {each['name']} of system "
+                    f"{system['name']}, found none: give its extras 'hosts: [n1, n2]' in the site "
+                    "file"
+                )
+            if each["scheduler"] == allocation.NAME and extras.allocation is None:
                 raise FabricheckError(
                     f"FC0506 expected nodes and time of the allocation of partition {each['name']} "
                     f"of system {system['name']}, found none: give its extras 'allocation: "

@@ -11,18 +11,21 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from reframe.core import config, runtime
-from reframe.core.backends import register_scheduler
+from reframe.core.backends import register_launcher, register_scheduler
 from reframe.core.exceptions import ReframeFatalError, what
 from reframe.core.logging import configure_logging, getlogger, log_files
 from reframe.core.runtime import emit_loadenv_commands
+from reframe.core.schedulers import AlwaysIdleNode
 from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
 from reframe.core.systems import System
 
 __all__ = [
+    "AlwaysIdleNode",
     "SqueueJobScheduler",
     "emit_loadenv_commands",
     "getlogger",
     "log_files",
+    "register_launcher",
     "register_scheduler",
 ]
 

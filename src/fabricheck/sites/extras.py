@@ -187,6 +187,9 @@ class PartitionExtras(Section):
             cases run at the same time on nodes that they don't share, `after_builds: true` lets
             them begin when no build of ReFrame is running, for nodes that share cores with the
             login node. Default: one case at a time, beside builds
+        hosts: the nodes of a partition with `scheduler: hosts`, by the names that they give
+            themselves ([below](#hosts-without-a-scheduler)). Default: none
+        remote_shell: a program that runs, on one of `hosts`, what follows its name. Default: `ssh`
         max_pending_time: how long a job may wait to begin, such as `10m`: one for a node that went
             down would wait for ever. Default: no bound
         osu_iterations: iterations of each size, for OSU, which counts and knows no time budget.
@@ -235,6 +238,8 @@ class PartitionExtras(Section):
     stress: StressExtra | None = None
     size_step: int | None = _key("size_step")
     allocation: AllocationExtra | None = None
+    hosts: tuple[str, ...] = _key("texts", ())
+    remote_shell: str = _key("text", "ssh")
     max_pending_time: str | None = _key("duration")
     osu_iterations: int | None = _key("count")
     allreduce_lab: AllreduceExtra = field(default_factory=AllreduceExtra)
