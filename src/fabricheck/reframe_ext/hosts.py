@@ -9,10 +9,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
-from reframe.core.launchers import JobLauncher
 
 from fabricheck.reframe_ext.allocation import AllocationScheduler, CaseJob
-from fabricheck.reframe_ext.reframe import AlwaysIdleNode, register_launcher, register_scheduler
+from fabricheck.reframe_ext.reframe import (
+    JobLauncher,
+    NamedNodes,
+    register_launcher,
+    register_scheduler,
+)
 from fabricheck.schedulers.hosts import EACH_HOST, HOSTS, Listed
 from fabricheck.sites.extras import AllocationExtra, PartitionExtras
 
@@ -29,7 +33,7 @@ class EachHostLauncher(JobLauncher):
 
 
 @register_scheduler(NAME)
-class HostsScheduler(AllocationScheduler):
+class HostsScheduler(NamedNodes, AllocationScheduler):
     """Cases on the hosts of a list."""
 
     def wanted(self, extras: PartitionExtras) -> AllocationExtra:
@@ -48,20 +52,16 @@ class HostsScheduler(AllocationScheduler):
         """Nothing: nobody reads options in the script."""
         return []
 
-    def allnodes(self) -> set[AlwaysIdleNode]:
-        """The hosts of the partition."""
-        return {AlwaysIdleNode(host) for host in self._hosts}
-
-    def filternodes(self, job: CaseJob, nodes: Iterable[Any]) -> set[Any]:
-        """Those that the job may have by its options and those of the command line."""
+    def allowed(self, job: CaseJob | None) -> NodeSet:
+        """The hosts that a job may have by its options and those of the command line."""
         allowed = NodeSet.fromlist(self._hosts)
-        for option in (*job.asked, *job.options):
+        for option in (*job.asked, *job.options) if job else ():
             key, _, names = option.partition("=")
             if key == "--nodelist":
                 allowed &= NodeSet(names)
             elif key == "--exclude":
                 allowed -= NodeSet(names)
-        return {node for node in nodes if node.name in allowed}
+        return allowed
 
     def filternodes_by_state(self, nodelist: Iterable[Any], state: str) -> set[Any]:
         """Those that answer; all of them for ``all``."""
@@ -92,7 +92,7 @@ class HostsScheduler(AllocationScheduler):
         return False
 
     def _free(self, job: CaseJob) -> list[str]:
-        allowed = {node.name for node in self.filternodes(job, self.allnodes())}
+        allowed = self.allowed(job)
         return [host for host in super()._free(job) if host in allowed]
 
     def _submit_alone(self, job: CaseJob) -> None:
