@@ -40,6 +40,10 @@ KEEP = "FABRICHECK_KEEP_REPORTS"
 """Environment variable with which ReFrame keeps its run reports and its results database, for its
 own tools; nothing of the suite reads them."""
 
+MAX_JOBS = "FABRICHECK_MAX_JOBS"
+"""Environment variable with how many jobs of a partition there may be at once, in place of what
+site files say."""
+
 
 def configure_reframe(suite: Path = SUITE) -> dict[str, Any]:
     """``site_configuration`` for ReFrame itself.
@@ -161,7 +165,8 @@ def _configuration(suite: Path, read: Sites) -> dict[str, Any]:
 def _once(partition: dict[str, Any]) -> dict[str, Any]:
     """A partition whose jobs end with a node that dies: a second try would hide it."""
     options = scheduler_of(partition["scheduler"]).once
-    return {**partition, "access": [*options, *partition.get("access", ())]}
+    most = {"max_jobs": int(given)} if (given := os.environ.get(MAX_JOBS)) else {}
+    return {**partition, **most, "access": [*options, *partition.get("access", ())]}
 
 
 def find_system(suite: Path, name: str) -> tuple[dict[str, Any], dict[str, Any]]:

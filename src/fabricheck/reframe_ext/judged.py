@@ -61,6 +61,10 @@ it is empty, all run."""
 NIGHT: Final = "FABRICHECK_NIGHT"
 """Environment variable with the number of the night that a run is; empty for other runs."""
 
+TIME: Final = "FABRICHECK_TIME"
+"""Environment variable with how long the job of each case may take, such as ``30m``; without it, as
+long as the check says."""
+
 Values = Mapping[Variable, tuple[float | None, str]]
 
 
@@ -209,6 +213,12 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
         """Let the scheduler's own launcher start what needs no MPI."""
         if self.launcher_name != self.job.launcher.registered_name:
             self.job.launcher = getlauncher(self.launcher_name)()
+
+    @run_after("setup")
+    def end_in_time(self) -> None:
+        """Give the job the time that the run asks for, and no build."""
+        if limit := os.environ.get(TIME):
+            self.time_limit = limit
 
     @run_after("setup")
     def wait_bounded(self) -> None:

@@ -3,7 +3,7 @@
 import os
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,6 +39,9 @@ class Hosts(Scheduler):
     job_variable: ClassVar[str] = "FABRICHECK_JOB"
     nodes_variable: ClassVar[str] = "FABRICHECK_NODES"
     by_name: ClassVar[str] = "--nodelist="
+    words: ClassVar[Mapping[str, str]] = {
+        "nodelist": "--nodelist={}", "exclude": "--exclude={}"
+    }  # fmt: skip
     keep_off: ClassVar[tuple[str, ...]] = ("without: --exclude={nodes}",)
     idle: ClassVar[str] = _IDLE
     time_limit: ClassVar[re.Pattern[str]] = re.compile(r"DUE TO TIME LIMIT")

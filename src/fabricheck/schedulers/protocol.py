@@ -13,6 +13,9 @@ from fabricheck.errors import FabricheckError
 Run = Callable[[Sequence[str]], str]
 """Runs a tool and gives its output (``asking.ask``)."""
 
+ASKED: Final = ("nodelist", "exclude", "reservation", "account")
+"""What a run may ask of a scheduler, beside what its cases need."""
+
 _NEVER: Final = re.compile(r"(?!)")
 
 
@@ -113,6 +116,7 @@ class Scheduler:
         restarts_variable: and the one with how often it began again.
         nodes_variable: and the one with its nodes.
         keep_off: lines for an administrator: what leaves nodes out, what keeps users off them.
+        words: its options for what a run may ask for (``ASKED``), with ``{}`` for the value.
         by_name: the option that names the nodes of a job; empty for one that takes no names.
         idle: ReFrame's word for the states of nodes that can run a job now.
         before: what to put before a command of it.
@@ -134,6 +138,7 @@ class Scheduler:
     restarts_variable: ClassVar[str] = ""
     nodes_variable: ClassVar[str] = ""
     keep_off: ClassVar[tuple[str, ...]] = ("without: {nodes}",)
+    words: ClassVar[Mapping[str, str]] = {}
     by_name: ClassVar[str] = ""
     idle: ClassVar[str] = "idle"
 
@@ -147,6 +152,14 @@ class Scheduler:
     """In them, that the scheduler ended the job."""
     own_line: ClassVar[re.Pattern[str]] = _NEVER
     """A line of them that is its own, not the program's."""
+
+    def asked(self, key: str, value: str) -> str:
+        """Its option for one of ``ASKED``; empty where it can't do that, or nothing need be said.
+
+        Raises:
+            FabricheckError: if it does not answer.
+        """
+        return self.words.get(key, "").format(value)
 
     def version(self) -> str:
         """What it says of its version; empty where it says nothing."""
