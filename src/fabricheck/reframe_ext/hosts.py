@@ -37,16 +37,10 @@ class HostsScheduler(NamedNodes, AllocationScheduler):
     """Cases on the hosts of a list."""
 
     def wanted(self, extras: PartitionExtras) -> AllocationExtra:
-        """All of them for ever, of which each session makes itself sure that they answer."""
+        """As the site says; else all of them, one case at a time, for ever."""
         self._hosts, self._shell = tuple(NodeSet.fromlist(extras.hosts)), extras.remote_shell
         HOSTS.shells.update(dict.fromkeys(self._hosts, self._shell))
-        given = extras.allocation
-        return AllocationExtra(
-            nodes=len(self._hosts),
-            time=given.time if given else "8760h",
-            side_by_side=bool(given and given.side_by_side),
-            after_builds=bool(given and given.after_builds),
-        )
+        return extras.allocation or AllocationExtra(nodes=len(self._hosts), time="8760h")
 
     def emit_preamble(self, job: CaseJob) -> list[str]:
         """Nothing: nobody reads options in the script."""
@@ -77,7 +71,7 @@ class HostsScheduler(NamedNodes, AllocationScheduler):
         return True
 
     def _hold(self, job: CaseJob) -> Listed:
-        return Listed(self._hosts, self._shell)
+        return Listed(self._hosts, self._shell, self._size)
 
     def _may_begin(self, job: CaseJob) -> bool:
         if isinstance(self._held, Listed) and not self.running:

@@ -35,6 +35,7 @@ class Hosts(Scheduler):
     patience: float = 20.0
 
     lists_nodes: ClassVar[bool] = True
+    shares_nodes: ClassVar[bool] = True
     launcher: ClassVar[Launcher] = EACH_HOST
     job_variable: ClassVar[str] = "FABRICHECK_JOB"
     nodes_variable: ClassVar[str] = "FABRICHECK_NODES"
@@ -83,15 +84,15 @@ class Listed(Held):
 
     job = "hosts"
 
-    def __init__(self, hosts: Sequence[str], shell: str) -> None:
-        self._hosts, self._shell = hosts, shell
+    def __init__(self, hosts: Sequence[str], shell: str, most: int) -> None:
+        self._hosts, self._shell, self._most = hosts, shell, most
         self.refresh()
 
     def refresh(self) -> None:
         """Ask all of them again."""
         states = HOSTS.node_states()
-        self.nodes = tuple(host for host in self._hosts if HOSTS.is_free(states[host]))
-        self.silent = {host: states[host] for host in self._hosts if host not in self.nodes}
+        self.silent = {host: states[host] for host in self._hosts if states[host] != _IDLE}
+        self.nodes = tuple(each for each in self._hosts if each not in self.silent)[: self._most]
 
     def alive(self) -> bool:
         """Whether there are any hosts at all."""

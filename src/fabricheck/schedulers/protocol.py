@@ -106,6 +106,8 @@ class Scheduler:
         name: what people call it.
         command: what must be on PATH to start a job.
         lists_nodes: whether its nodes are known, as checks of every node (``surveys_nodes``) need.
+        shares_nodes: whether its cases are on the same nodes, one after the other, anyway.
+        shortcoming: what it can't do for cases, as far as ReFrame goes, in a sentence.
         is_alone: whether this machine is all there is.
         once: options by which a job whose node died ends, and is not begun again on others.
         launcher: what starts a program without MPI once on each node; empty: the partition's.
@@ -129,6 +131,8 @@ class Scheduler:
     patience: float = PATIENCE
     once: tuple[str, ...] = ()
     lists_nodes: ClassVar[bool] = False
+    shares_nodes: ClassVar[bool] = False
+    shortcoming: ClassVar[str] = ""
     is_alone: ClassVar[bool] = False
     launcher: ClassVar[Launcher] = Launcher(name="")
     lists: ClassVar[tuple[str, ...]] = ()
@@ -217,6 +221,11 @@ class Scheduler:
         """
         number = environment.get(self.job_variable, "")
         return number, int(environment.get(self.restarts_variable, 0))
+
+    @property
+    def can_stress(self) -> bool:
+        """Whether it starts jobs of a stress."""
+        return type(self).submit is not Scheduler.submit
 
     def running(self, name: str) -> str:
         """The job of a name that waits or runs; empty if there is none."""

@@ -125,6 +125,9 @@ class Flux(_Unseen):
     """Flux."""
 
     name: str = "Flux"
+    shortcoming: ClassVar[str] = (
+        "ReFrame asks Flux for one task, whatever a case has: no case of two ranks can run"
+    )
     command: str = "flux"
     says_version: ClassVar[tuple[str, ...]] = ("flux", "version")
     job_variable: ClassVar[str] = "FLUX_JOB_ID"
