@@ -51,7 +51,11 @@ fi
 count=$(set -- $hosts && echo $#)
 directory=$(mktemp -d) || exit 2
 file=$PWD/remote.$$
-trap 'rm -rf "$directory" "$file"' EXIT
+forget() {
+    for host in $hosts; do rm -f "$PWD/remote.$host"; done
+    rm -rf "$directory" "$file"
+}
+trap forget EXIT
 trap 'exit 143' HUP INT TERM
 umask 077
 {

@@ -123,10 +123,10 @@ class Listed(Held):
         }
 
     def signal(self, job: Any, name: str) -> None:
-        """Send a signal to the script, whose MPI hands it on, and to ranks of ``each_host.sh``."""
-        with suppress(ProcessLookupError):
-            os.killpg(job.process.pid, signal.Signals[f"SIG{name}"])
+        """Send a signal to ranks of ``each_host.sh``, and to the script, whose MPI hands it on."""
         for note in job.place.glob("remote.*"):
             host = note.name.partition(".")[2]
             if host in self._hosts and (leader := note.read_text().strip()).isdigit():
                 told([self._shell, host, f"kill -{name} -- -{leader} {leader}"])
+        with suppress(ProcessLookupError):
+            os.killpg(job.process.pid, signal.Signals[f"SIG{name}"])
