@@ -127,6 +127,6 @@ class Listed(Held):
         for note in job.place.glob("remote.*"):
             host = note.name.partition(".")[2]
             if host in self._hosts and (leader := note.read_text().strip()).isdigit():
-                told([self._shell, host, f"kill -{name} -- -{leader} {leader}"])
+                told([self._shell, host, f"kill -{name} -{leader} {leader}"])
         with suppress(ProcessLookupError):
             os.killpg(job.process.pid, signal.Signals[f"SIG{name}"])
