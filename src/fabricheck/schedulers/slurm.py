@@ -71,8 +71,9 @@ class Slurm(Scheduler):
         **{key: f"--{key}={{}}" for key in ("exclude", "reservation", "account")},
     }
     by_name: ClassVar[str] = "--nodelist="
-    # A node that has just ended a job is as good as idle.
-    idle: ClassVar[str] = "idle|idle+completing"
+    # A node that has just ended a job is as good as idle; one of a reservation is only asked for by
+    # who names that.
+    idle: ClassVar[str] = "idle|idle+completing|idle+reserved|idle+maintenance+reserved"
 
     # "JOB 7 ON n1 CANCELLED ... DUE TO NODE FAILURE" names the node that ran the batch script, not
     # the one that failed; srun names that one.
