@@ -36,6 +36,8 @@ class EachHostLauncher(JobLauncher):
 class HostsScheduler(NamedNodes, AllocationScheduler):
     """Cases on the hosts of a list."""
 
+    _held: Listed | None
+
     def wanted(self, extras: PartitionExtras) -> AllocationExtra:
         """As the site says; else all of them, one case at a time, for ever."""
         self._hosts, self._shell = tuple(NodeSet.fromlist(extras.hosts)), extras.remote_shell
@@ -74,25 +76,29 @@ class HostsScheduler(NamedNodes, AllocationScheduler):
         return Listed(self._hosts, self._shell, self._size)
 
     def _may_begin(self, job: CaseJob) -> bool:
-        if isinstance(self._held, Listed) and not self.running:
-            self._held.refresh()
-        if not super()._may_begin(job):
+        if not super()._may_begin(job) or self._held is None:
             return False
-        free = self._free(job)
-        if len(free) >= job.num_nodes and {*job.named} <= {*free}:
-            return True
         if not self.running:
+            self._held.refresh()
+        if not (has_room := self._has_room(job)) and not self.running:
             self._submit_alone(job)
-        return False
+        return has_room
+
+    def _has_room(self, job: CaseJob) -> bool:
+        free = self._free(job)
+        return len(free) >= job.num_nodes and {*job.named} <= {*free}
 
     def _free(self, job: CaseJob) -> list[str]:
         allowed = self.allowed(job)
         return [host for host in super()._free(job) if host in allowed]
 
     def _submit_alone(self, job: CaseJob) -> None:
-        """There is no other way than on the hosts that answer."""
-        silent = self._held.silent if isinstance(self._held, Listed) else {}
-        lost = "; ".join(f"{host} does not answer: {words}" for host, words in silent.items())
+        """There is no other way than on the hosts that answer, of which one may be back."""
+        assert self._held is not None, "they were asked"
+        self._held.refresh()
+        if self._has_room(job):
+            return
         asked = ", ".join(job.named) or f"{job.num_nodes} hosts"
-        words = [f"{asked} of {NodeSet.fromlist(self._hosts)} were wanted", *filter(None, [lost])]
-        self._never_began(job, "; ".join(words))
+        lost = (f"{each} does not answer: {words}" for each, words in self._held.silent.items())
+        wanted = f"{asked} of {NodeSet.fromlist(self._hosts)} were wanted"
+        self._never_began(job, "; ".join([wanted, *lost]))
