@@ -36,9 +36,10 @@ class Place:
         shell.write_text(f'#!/bin/sh\nREMOTE={place} exec {sys.executable} {AGENT} "$@"\n')
         shell.chmod(0o755)
         (place / "sites" / "hosts.yaml").write_text(yaml.safe_dump(self.site(shell)))
-        text = (SUITE / "references" / "testbed.yaml").read_text()
         (place / "references").mkdir()
-        (place / "references" / "hosts.yaml").write_text(text)
+        for part in ("", ".measured"):
+            text = (SUITE / "references" / f"testbed{part}.yaml").read_text()
+            (place / "references" / f"hosts{part}.yaml").write_text(text)
 
     def site(self, shell: Path) -> dict[str, object]:
         """The testbed's partition of Ethernet, and the environments of one machine."""
