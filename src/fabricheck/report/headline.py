@@ -106,4 +106,3 @@ def _about(problem: Problem, run: ReportedRun) -> tuple[str, str]:
         return "read its causes", ""
     session = "" if run.kind == NIGHT else f" --session {run.session}"
     return "compare the layers", f'fabricheck explain "{case.title}"{session}'
-

@@ -21,6 +21,8 @@ from fabricheck.report.summary import Problem, Summary
 from fabricheck.units import TABLE_UNITS, in_table, with_unit
 
 _CODE: Final = re.compile(r"\bFC\d{4}\b")
+_MANY: Final = 12
+_EVERY_SECOND: Final = "; of good cases every second size, fabricheck report --json has all"
 _CODES: Final = "docs/reference/errors.md"
 _KNOWN: Final = re.compile(r"known failure: ([^;]+)|marked as known failure \(([^)]+)\)")
 
@@ -157,7 +159,7 @@ def _metric(group: Group, metric: str) -> MetricView:
         + "; ".join(_ends(group, metric)),
         beyond=charts.beyond(group, metric),
         caption=f"{group.benchmark}, {group.placement_words}: {words} "
-        f"in {TABLE_UNITS.get(unit, unit)}",
+        f"in {TABLE_UNITS.get(unit, unit)}" + _EVERY_SECOND * (len(sizes) > _MANY),
         heads=(*statistics, f"bounds of {statistics[0]}"),
         environs=[(environ, found) for environ, found in rows if found],
     )
@@ -178,8 +180,11 @@ def _ends(group: Group, metric: str) -> Iterator[str]:
 def _rows(
     case: ReportedCase, metric: str, statistics: Sequence[str], sizes: Iterable[int | None]
 ) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
-    """The rows of a case: each size that it has, with its statistics and bounds."""
+    """The rows of a case: its sizes, with statistics and bounds; of many good ones each second."""
     samples = {(s.statistic, s.size): s for s in case.samples if s.metric == metric}
+    sizes = list(sizes)
+    if case.status is Status.GOOD and len(sizes) > _MANY:
+        sizes = [*sizes[:-1:2], sizes[-1]]
     for size in sizes:
         found = [samples.get((name, size)) for name in statistics]
         if any(found):

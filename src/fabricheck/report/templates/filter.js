@@ -15,7 +15,6 @@ const unfold = () => {
   for (let each = target; each; each = each.parentElement) {
     if (each.tagName === "DETAILS") each.open = true;
   }
-  target?.querySelector?.(":scope > details")?.setAttribute("open", "");
   target?.scrollIntoView();
 };
 addEventListener("hashchange", unfold);
