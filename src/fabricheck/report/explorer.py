@@ -34,7 +34,7 @@ STEP: Final = 2e-3
 """Step of logarithms: values on the page are rounded to half of it, relative to themselves."""
 MISSING: Final = -(1 << 15)
 """Stands for a night without value."""
-MOST_VALUES: Final = 500_000
+MOST_VALUES: Final = 250_000
 """Values that a page has room for, whatever they are."""
 MOST_NIGHTS: Final = 400
 TREND: Final = "explorer-trend-chart"

@@ -22,7 +22,6 @@ from fabricheck.units import TABLE_UNITS, in_table, with_unit
 
 _CODE: Final = re.compile(r"\bFC\d{4}\b")
 _MANY: Final = 12
-_EVERY_SECOND: Final = "; of good cases every second size, fabricheck report --json has all"
 _CODES: Final = "docs/reference/errors.md"
 _KNOWN: Final = re.compile(r"known failure: ([^;]+)|marked as known failure \(([^)]+)\)")
 
@@ -159,7 +158,7 @@ def _metric(group: Group, metric: str) -> MetricView:
         + "; ".join(_ends(group, metric)),
         beyond=charts.beyond(group, metric),
         caption=f"{group.benchmark}, {group.placement_words}: {words} "
-        f"in {TABLE_UNITS.get(unit, unit)}" + _EVERY_SECOND * (len(sizes) > _MANY),
+        f"in {TABLE_UNITS.get(unit, unit)}",
         heads=(*statistics, f"bounds of {statistics[0]}"),
         environs=[(environ, found) for environ, found in rows if found],
     )
