@@ -166,14 +166,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     words = ("amount", "levels", "moment", "series_words", "typical", "where_words")
-    parts_of_page = (
-        "description",
-        "figure",
-        "metric_views",
-        "node_status",
-        "links",
-        "known_failure",
-    )
+    shown = ("description", "figure", "known_failure", "links", "metric_views", "node_status")
     environment.filters |= {"nodes": fold, "identity": id}
     environment.filters |= {name: getattr(trend_text, name) for name in words}
     environment.filters |= {name: getattr(sections, name) for name in shown}
