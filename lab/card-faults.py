@@ -59,8 +59,8 @@ RUNS: Final = (("ib_write_bw", 0), ("ib_send_bw", 0), ("ib_read_bw", 0), ("ib_wr
 _SECONDS: Final = 180.0
 _RAILS: Final = f'. "{SUITE}/src/fabricheck/transports/rails.sh"; find_rail "$rail"'
 _TEST: Final = '"$1" -d "${found%:*}" -i 1 -x 1 -F -s 65536 -n 40 -p "$2" --force-link=Ethernet'
-# Arguments: program, port of TCP and rail of each run. A server ends with its input. None is measured
-# while others start, which takes both cores: the first card would be the slow one.
+# Arguments: program, port of TCP and rail of each run. A server ends with its input. None is
+# measured while others start, which takes both cores: the first card would be the slow one.
 _SERVE: Final = f"""
 while [ $# -gt 0 ]; do
     rail=$3; {_RAILS}
@@ -250,7 +250,8 @@ def measured(testbed: Testbed) -> list[ReportedCase]:
             each.communicate(timeout=_SECONDS)
     outputs = {int(each[:5]): each[6:] for each in said.split("=== ") if each}
     cases = [case(*run, outputs.get(_FIRST + number, "")) for number, run in enumerate(runs)]
-    tell("DEBUG " + " ".join(f"{c.port[-6:]}/{c.benchmark[3:8]}/{c.nodes[1]}={c.samples[0].value if c.samples else 0:.0f}" for c in cases))
+    values = [f"{sum(point.value for point in each.samples[:1]):.1f}" for each in cases]
+    tell(f"MB/s, {len(RUNS)} of each card: {' '.join(values)}")
     return cases
 
 
