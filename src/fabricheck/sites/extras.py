@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import Any, Self, get_args
 
-import msgspec
-
 from fabricheck.transports.settings import Ports
 
 # Bit 15 of a pkey says full member; UCX and MVAPICH2 ask for the partition by the other bits.
@@ -39,6 +37,9 @@ class Section:
         Args:
             given: its keys; ReFrame adds ``scheduler`` and ``launcher`` to extras.
         """
+        # `fabricheck node` without a partition reads none, and runs before each job.
+        import msgspec
+
         return msgspec.convert(given or {}, cls)
 
     @classmethod

@@ -40,7 +40,7 @@ def cases(family: str) -> list[Case]:
         found.setdefault(case.placement.transport.name, case)
     ports = offered_ports() if "rc" in found else ()
     alone = [replace(found["rc"].placement, port=port) for port in ports]
-    count = min((each.placement.num_nodes for each in found.values()), default=FEWEST_NODES)
+    count = min(each.placement.num_nodes for each in found.values())
     by_nccl = [Case(NCCL, Placement(find(name), count)) for name in ("nccl_ib", "nccl_socket")]
     return [*found.values(), *(Case("pair_health", place) for place in alone), *by_nccl]
 
