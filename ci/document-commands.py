@@ -88,6 +88,7 @@ def listed(given: Sequence[Row], common: Mapping[str, Sequence[Row]]) -> Iterato
     """Arguments and options; those that several commands have alike by name alone."""
     alike = [row for row in given if row in common.get(key_of(row), ())]
     own = [row for row in given if row not in alike]
+    alike = [row for row in alike if row[0] != "--json"]  # Nearly all commands have it.
     if own or alike:
         yield ""
     yield from map(item, own)
