@@ -92,8 +92,8 @@ class Row(NamedTuple):
         return named and len(self.runs) >= self.wanted and not any(run.false for run in self.runs)
 
     @property
-    def words(self) -> str:
-        """The row of a table."""
+    def outcome(self) -> str:
+        """How often it was named, how often something else was, and the places of the set."""
         count = len(self.runs)
         named = (
             "-" if self.fault == HEALTHY else f"{sum(run.named for run in self.runs)} of {count}"
@@ -102,7 +102,21 @@ class Row(NamedTuple):
         wrong = sum(bool(run.false) for run in self.runs)
         told = f"{wrong} of {count} {', '.join(false)}".strip()
         largest = max((run.smallest for run in self.runs), default=0) or "-"
-        return f"| {self.kind} | {self.fault} | {named} | {told} | {largest} |"
+        return f"{named} | {told} | {largest}"
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The table: faults of a fabric that came out alike share a row."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.runs:
+            alike.setdefault((row.kind, row.outcome), []).append(row.fault)
+    return "\n".join(
+        ["| fabric | faults | named | runs with a false accusation | places in the set |",
+         "|---|---|---|---|---|",
+         *(f"| {kind} | {', '.join(names)} | {outcome} |"
+           for (kind, outcome), names in alike.items())]
+    )  # fmt: skip
 
 
 def seen(accused: Iterable[Sequence[str]], places: Sequence[str]) -> Seen:
@@ -137,13 +151,10 @@ def main() -> int:
     except (FabricheckError, TestbedError) as error:
         sys.stderr.write(f"locate-faults: {error}\n")
         return error.exit_code
-    table = "\n".join(
-        ["| fabric | fault | named | runs with a false accusation | places in the set |",
-         "|---|---|---|---|---|", *(row.words for row in rows if row.runs)]
-    )  # fmt: skip
-    sys.stdout.write(f"{table}\n")
+    written = table(rows)
+    sys.stdout.write(f"{written}\n")
     if options.write:
-        write_whole(DOCUMENT, insert(DOCUMENT.read_text(), COMMAND, [table], DOCUMENT))
+        write_whole(DOCUMENT, insert(DOCUMENT.read_text(), COMMAND, [written], DOCUMENT))
     return 0 if all(row.passed for row in rows) else 1
 
 

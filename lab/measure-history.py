@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure how fast the history reads a record, and print the table of docs/how-to/history.md.
+"""Measure how fast the history reads a record: the figures of docs/how-to/history.md.
 
 A record is generated as runs would append it: series × sizes × nights values, in files of a
 partition and a month. The history reads it in a process of its own: all of it, then nothing new,

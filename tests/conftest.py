@@ -7,6 +7,7 @@ lab          hours of one question: error rates, kill loops, the table of faults
 """
 
 import os
+import re
 import socket
 import sys
 import time
@@ -28,6 +29,9 @@ os.environ.setdefault("FABRICHECK_FOREIGN_SHARE", "1")
 os.environ.setdefault("RFM_POLL_RATE_MIN", "5")
 
 TIERS = ("unit", "integration", "e2e", "lab")
+MODULE_BEYOND_UNIT = re.compile(
+    rf"^pytestmark = .*\bpytest\.mark\.({'|'.join(TIERS[1:])})\b", re.MULTILINE
+)
 # What starts a process or opens a connection, in the words of Python's audit events.
 STARTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system")
 CONNECTS = ("socket.connect", "socket.bind")
@@ -60,14 +64,20 @@ def pytest_report_header() -> list[str]:
 
 @cache
 def names_tier(path: Path, name: str) -> bool:
-    """Whether a file says of one of its tests, or of all, that they are of that tier."""
-    return f"pytest.mark.{name}" in path.read_text()
+    """Whether a file says of one of its tests, or of all, that they are of that tier.
+
+    Tests are ``unit`` without a word, unless their module names another tier.
+    """
+    text = path.read_text()
+    if f"pytest.mark.{name}" in text:
+        return True
+    return name == TIERS[0] and not MODULE_BEYOND_UNIT.search(text)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """A file that doesn't name the tier isn't imported, which takes longer than most tests."""
     chosen = config.getoption("--tier")
-    if chosen in (None, TIERS[0]) or not collection_path.match("test_*.py"):
+    if chosen is None or not collection_path.match("test_*.py"):
         return None
     return None if names_tier(collection_path, chosen) else True
 

@@ -76,6 +76,13 @@ def test_a_file_that_does_not_name_the_tier_is_not_imported(suite):
     assert passed(suite.runpytest_subprocess("-v", "--tier=e2e")) == ["test_cluster"]
 
 
+def test_a_file_of_a_heavier_tier_is_imported_for_unit_tests_that_it_names(suite):
+    real = 'import pytest\npytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guest")]\n'
+    light = "@pytest.mark.unit\ndef test_named(): pass\n"
+    suite.makepyfile(test_real=real + "raise RuntimeError", test_both=real + light)
+    assert passed(suite.runpytest_subprocess("-v", "--tier=unit")) == ["test_named"]
+
+
 def test_a_tier_that_a_file_hides_is_refused(suite):
     """Or `--tier` would leave its tests out, and nobody would miss them."""
     hidden = "import pytest\npytestmark = getattr(pytest.mark, 'e' '2e')\ndef test_it(): pass\n"

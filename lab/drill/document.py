@@ -1,5 +1,6 @@
 """The table of faults in the documentation, written from a drill and held to the list."""
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from drill.drill import Outcome, Sight
@@ -9,10 +10,12 @@ from generated import END, begin
 
 COMMAND = "lab/faults.py"
 HEAD = (
-    "| fault | how it is injected | what goes red or warns | the first line an operator reads | "
-    "layer that `fabricheck explain` names |",
+    "| fault | `fabricheck testbed fault` | what goes red or warns | the first cause that is named "
+    "| `fabricheck explain` |",
     "|---|---|---|---|---|",
 )
+LETTERS = 64
+"""Of a cause: what follows is advice."""
 
 
 def table(outcomes: Sequence[Outcome], faults: Sequence[Fault], written: Sequence[str]) -> str:
@@ -39,8 +42,13 @@ def lead(fault: Fault) -> str:
 
 
 def _row(outcome: Outcome) -> str:
-    cells = ["<br>".join(_seen(outcome)), outcome.first_line, "<br>".join(_places(outcome))]
+    cells = ["<br>".join(_seen(outcome)), cause(outcome.first_line), "<br>".join(_places(outcome))]
     return lead(outcome.fault) + _line(cells)[1:]
+
+
+def cause(first_line: str) -> str:
+    """The beginning of what the first line on a problem says, without its case and nodes."""
+    return textwrap.shorten(first_line.partition(": ")[2], LETTERS, placeholder=" …")
 
 
 def _seen(outcome: Outcome) -> Iterator[str]:
@@ -61,6 +69,9 @@ def _places(outcome: Outcome) -> Iterator[str]:
     for key, sight in outcome.sights.items():
         if sight.places is not None:
             explained.setdefault(_place(sight), []).append(key)
+    if len(explained) == 1:
+        yield from explained
+        return
     for place, keys in explained.items():
         yield f"{place} ({', '.join(map(str, keys))})"
 

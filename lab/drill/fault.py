@@ -102,11 +102,9 @@ class Fault:
 
     @property
     def injected(self) -> str:
-        """How it is injected, for people."""
+        """How it is injected: the words of ``fabricheck testbed fault``, and what else is done."""
         words = [
-            f"`kill -9` of {node}'s first process"
-            if what == DIES
-            else f"`fabricheck testbed fault {node} {what}`"
+            f"`kill -9` of {node}'s first process" if what == DIES else f"`{node} {what}`"
             for node, what in self.steps
         ]
         words += [f"`{new}` instead of `{old}` in the site file" for old, new in self.site.items()]

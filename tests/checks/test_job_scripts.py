@@ -7,12 +7,11 @@ is committed.
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.checks import job_site
+from tests.reframe_ext import warm
 
 from fabricheck.transports.families import MPIS, families
 from fabricheck.transports.placement import Placement
@@ -37,22 +36,19 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], d
     """(launcher, MPI) to the script of each transport, from a dry run of everything."""
     suite = tmp_path_factory.mktemp("suite")
     job_site.write(suite)
-    done = subprocess.run(
+    done = warm.run(
         [
-            Path(sys.executable).parent / "reframe",
             f"--config-file={HERE / 'job_site.py'}",
             "--system=every",
             f"--checkpath={HERE / 'job_suite.py'}",
             f"--prefix={suite}",
             f"--stage={suite / 'stage'}",
             f"--report-file={suite / 'report.json'}",
+            warm.SERIALLY,
             "--dry-run",
         ],
-        env={**os.environ, "JOB_SUITE": str(suite)},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+        ROOT,
+        {**os.environ, **warm.QUICKLY, "JOB_SUITE": str(suite)},
     )
     assert done.returncode == 0, done.stdout + done.stderr
     cases = json.loads((suite / "report.json").read_text())["runs"][0]["testcases"]

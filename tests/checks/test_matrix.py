@@ -25,8 +25,6 @@ from fabricheck.transports.placement import Placement, placements
 pytestmark = pytest.mark.integration
 
 SUITE = Path(__file__).resolve().parents[2]
-# Not every value of every case in the log, and no pause between cases.
-QUICKLY = {"RFM_PERF_INFO_LEVEL": "debug2", "RFM_POLL_RATE_MAX": "1000"}
 SITES = sorted(path.stem for path in (SUITE / "sites").glob("*.yaml"))
 
 
@@ -73,12 +71,11 @@ def run_reframe(place: Path, system: str, *options: str, checks: str = "") -> st
             f"--stage={place / 'stage'}",
             f"--output={place / 'output'}",
             f"--report-file={place / 'report.json'}",
-            # Nothing runs, so there is nothing to wait for.
-            "--exec-policy=serial",
+            warm.SERIALLY,
             *options,
         ],
         SUITE,
-        {**os.environ, **QUICKLY, "RFM_WARN_AS_ERROR": "1"},
+        {**os.environ, **warm.QUICKLY, "RFM_WARN_AS_ERROR": "1"},
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

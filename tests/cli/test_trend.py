@@ -22,13 +22,16 @@ class Place:
     """A simulated history with its site and references."""
 
     def __init__(self, root: Path, *options: str) -> None:
-        self.store, self.sites, self.references = root / "store", root / "sites", root / "ref"
-        self.sites.mkdir()
-        self.references.mkdir()
+        self.lay(root)
         (self.sites / "site.yaml").write_text(SITE)
         made = simulate("history", root / "logs", "--normal", *options)
         assert made.exit_code == 0
         run("history", "refresh", "--perflogs", root / "logs", "--store", self.store)
+
+    def lay(self, root: Path) -> None:
+        self.store, self.sites, self.references = root / "store", root / "sites", root / "ref"
+        self.sites.mkdir()
+        self.references.mkdir()
 
     def trend(self, *options: str) -> Result:
         return run(
@@ -189,3 +192,26 @@ def test_a_slow_node_is_named_and_coverage_names_one_that_nothing_runs_on(tmp_pa
     seen = run("coverage", "--store", tmp_path / "store", "--sites", tmp_path / "sites")
     (oldest,) = (line.split() for line in seen.stdout.splitlines() if line.startswith("2026-11-03"))
     assert (oldest[1], oldest[-1]) == ("10", "n5")
+
+
+def test_a_case_that_comes_and_goes_is_named(tmp_path: Path):
+    cases = []
+    for night in range(16):
+        for pair in ("n1,n2", "n3,n4", "n1,n3", "n2,n4"):
+            own = {"nodes": tuple(pair.split(",")), "job": f"{night}-{pair}", "benchmark": pair}
+            if pair == "n3,n4" and night % 3 == 0:
+                first = {"level": "disturbed", "gave": "critical", "result": "fail"}
+                cases.append(case(night, None, (), **own, **first))
+                own |= {"attempt": 2, "job": f"{night}-again"}
+            cases.append(case(night, value=9.5 + 0.01 * (night % 3), **own))
+    record(tmp_path / "logs", *cases)
+    place = Place.__new__(Place)
+    place.lay(tmp_path)
+    run("history", "refresh", "--perflogs", tmp_path / "logs", "--store", place.store)
+    found = place.trend()
+    assert found.exit_code == 1
+    said = "n3,n4 openmpi tcp of 2 nodes was critical at first and good in its second run 6 times"
+    assert said in found.stdout
+    (node,) = json.loads(place.trend("--json").stdout)["nodes"]
+    assert node["returning"][0]["nights"] == 6
+    assert node["returning"][0]["since"] == "2026-11-01T06:00:00Z"

@@ -82,6 +82,7 @@ def test_values(given, disturbance, attempt, fabric, level):
     outcome = of_verdict(verdict(Level(given), 5.0), disturbance, attempt, fabric)
     assert outcome.level == level
     assert outcome.fails == (level in ("critical", "no-reference"))
+    assert outcome.gave == (given if level == "disturbed" else None)
 
 
 def test_load_alone_is_not_why_a_bandwidth_is_an_eighth_or_a_whole_curve_is_poor():
@@ -96,3 +97,5 @@ def test_causes_come_first_and_remarks_last():
     disturbed = of_evidence(OBJECTION, MUCH, FIRST, SOUND)
     assert disturbed
     assert disturbed.findings == ("much", "what it gave: no proof")
+    told_first = of_verdict(verdict(Level.CRITICAL, 5.0), SOME, FIRST, SOUND).findings
+    assert told_first == ("a little", "what it gave: slow")

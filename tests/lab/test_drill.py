@@ -191,7 +191,7 @@ def test_a_fault_of_the_list(tmp_path: Path) -> None:
     assert found.quick().cases == (BW,)
     assert found.nodes == ("rx1", "rx2")
     assert found.injected == (
-        "`fabricheck testbed fault rx1 loss 2%`, `kill -9` of rx2's first process, "
+        "`rx1 loss 2%`, `kill -9` of rx2's first process, "
         "`a: 2` instead of `a: 1` in the site file in mid-job"
     )
 

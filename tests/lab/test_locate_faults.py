@@ -28,7 +28,20 @@ def test_a_missed_false_or_absent_run_fails_the_drill() -> None:
     assert lab.Row("f", lab.HEALTHY, 1, [missed]).passed
     wrong = lab.Row("f", lab.HEALTHY, 1, [missed, lab.Seen(False, ["n1 sends"], 0)])
     assert not wrong.passed
-    assert wrong.words == "| f | healthy | - | 1 of 2 n1 sends | - |"
+    assert lab.table([wrong]).splitlines()[2:] == ["| f | healthy | - | 1 of 2 n1 sends | - |"]
+
+
+def test_faults_that_came_out_alike_share_a_row() -> None:
+    named, missed = lab.Seen(True, [], 1), lab.Seen(False, [], 0)
+    runs = {"a": named, "b": missed, "c": named}
+    rows = [lab.Row("f", fault, 1, [run]) for fault, run in runs.items()]
+    assert lab.table([*rows, lab.Row("g", "a", 1, [named]), lab.Row("g", "b", 1, [])]).splitlines()[
+        2:
+    ] == [
+        "| f | a, c | 1 of 1 | 0 of 1 | 1 |",
+        "| f | b | 0 of 1 | 0 of 1 | - |",
+        "| g | a | 1 of 1 | 0 of 1 | 1 |",
+    ]
 
 
 def test_runs_that_are_due_are_made_in_turns() -> None:

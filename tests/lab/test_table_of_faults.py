@@ -1,6 +1,6 @@
 """The table of faults: what it tells, and that the documentation has it for the list as it is."""
 
-from drill.document import lead, rows, table
+from drill.document import LETTERS, cause, lead, rows, table
 from drill.drill import Outcome, Sight
 from drill.fault import Fault, Key, read_faults
 from fabricheck.provenance import SUITE
@@ -46,11 +46,18 @@ def test_a_row_tells_who_saw_it_and_who_did_not() -> None:
         [],
     )
     assert written.splitlines()[2] == (
-        "| **loss**: packets are lost | `fabricheck testbed fault rx1 loss 2%` | "
+        "| **loss**: packets are lost | `rx1 loss 2%` | "
         "untrusted: bw openmpi ud-2n<br>critical: bw openmpi rc-2n<br>warning: node_health builtin"
-        "<br>not seen by latency openmpi rc-2n | X critical bw: lost / gone | "
+        "<br>not seen by latency openmpi rc-2n | lost / gone | "
         "fabric (bw openmpi rc-2n)<br>none (bw openmpi ud-2n) |"
     )
+
+
+def test_a_cause_is_what_follows_case_and_nodes_and_is_cut_between_words() -> None:
+    told = cause(f"X critical bw on n[1-2] (fault in UCX): a port is down: {'look ' * 40}")
+    assert told.startswith("a port is down: look look")
+    assert told.endswith("look …")
+    assert len(told) <= LETTERS
 
 
 def test_rows_of_other_faults_stay_in_the_order_of_the_list() -> None:

@@ -131,12 +131,13 @@ def test_a_kernel_that_does_not_answer_is_inconclusive(
 
 @pytest.mark.integration
 def test_it_is_light(root: Path) -> None:
-    """No ReFrame, Polars, Bokeh or NumPy: a prolog runs before every job."""
+    """No ReFrame, Polars, Bokeh, NumPy or pydantic: a prolog runs before every job."""
     code = (
         "import sys; sys.argv[1:] = ['node']\n"
         "from fabricheck.cli import main\n"
+        "heavy = {'reframe', 'polars', 'bokeh', 'msgspec', 'numpy', 'pydantic', 'rich'}\n"
         "try: main()\n"
-        "finally: print(*{'reframe', 'polars', 'bokeh', 'numpy', 'rich'} & {*sys.modules})"
+        "finally: print(*heavy & {*sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -262,6 +262,9 @@ environments:
 - {name: gnu, cc: sh, features: [mpi], extras: {mpi_family: openmpi}, target_systems: [hpc]}
 """
 
+ONE_HOST = {"hosts": ["n1"]}
+STRESS = {"environ": "gnu", "placement": "shm-1n"}
+
 
 def remarks(suite: Path, **changes: object) -> dict[str, Effect]:
     """What is said of SITE with keys of its partition (or of its environment) changed."""
@@ -294,6 +297,10 @@ def test_a_complete_site_lacks_nothing(suite: Path) -> None:
         ({"extras": {"topology": "gone.topology"}}, "gone.topology, but it can't be read"),
         ({"scheduler": "slrum"}, "ReFrame can't use it: failed to initialize partition 'hpc:cpu'"),
         ({"launcher": "mpirn"}, "no such launcher: 'mpirn'"),
+        ({"scheduler": "flux"}, "ReFrame asks Flux for one task, whatever a case has"),
+        ({"scheduler": "hosts"}, "expected the hosts of partition cpu of system hpc, found none"),
+        ({"scheduler": "hosts", "extras": {**ONE_HOST, "remote_shell": "rush"}}, "rush is not on"),
+        ({"scheduler": "hosts", "extras": {**ONE_HOST, "stress": STRESS}}, "no jobs that yield"),
         ({"processor": {"num_cpus": "many"}}, "ReFrame can't use it: could not validate"),
         ({"env_features": ["mpi", "gpu"]}, "no check asks for the feature 'gpu'"),
         ({"env_cc": "cc-of-elsewhere"}, "cc cc-of-elsewhere is not on PATH"),

@@ -11,9 +11,11 @@ from tests.programs.results import document, named
 from tests.refusals import refused
 
 from fabricheck.errors import FabricheckError
+from fabricheck.launch import cases as launch_cases
 from fabricheck.launch.measurement import Setting
-from fabricheck.localise.located import as_json, dead_ports, lines, locate, write_told
+from fabricheck.localise.located import FEWEST_NODES, as_json, dead_ports, lines, locate, write_told
 from fabricheck.measures.parser import parse
+from fabricheck.programs.pair_health import launch as pair_launch
 from fabricheck.programs.pair_health.launch import Pairs, cases
 from fabricheck.sites.extras import PartitionExtras
 
@@ -129,6 +131,30 @@ def test_each_transport_is_measured_once_and_on_all_nodes() -> None:
     measured = Pairs(tcp)
     assert measured.ranks(Setting(chosen={"nodes": 9})).total == 9
     assert measured.ranks(Setting()).total == tcp.placement.num_nodes
+
+
+@pytest.mark.parametrize(
+    "partitions",
+    [
+        # None between nodes; one where there is a single node; no partition.
+        [{"shm", "nodes_1"}, {"shm", "nodes_4"}],
+        [{"rc", "rdma", "nodes_1"}, {"shm", "nodes_8"}],
+        [],
+    ],
+)
+def test_nodes_without_a_transport_in_common_are_a_case_that_no_partition_runs(
+    monkeypatch: pytest.MonkeyPatch, partitions: list[set[str]]
+) -> None:
+    """The check is not left without a case: what its partitions lack is listed by ``plan``."""
+    counts = {int(each[6:]) for features in partitions for each in features if "nodes_" in each}
+    monkeypatch.setattr(launch_cases, "offers", lambda: tuple(map(frozenset, partitions)))
+    monkeypatch.setattr(launch_cases, "node_counts", lambda: counts)
+    monkeypatch.setattr(pair_launch, "offered_ports", tuple)
+    found = cases("pair_health")
+    assert [each.benchmark for each in found] == ["pair_health", *["pair_health_nccl"] * 2]
+    assert all(each.placement.num_nodes >= FEWEST_NODES for each in found)
+    for case in found:
+        assert not any(set(case.placement.features) <= features for features in partitions)
 
 
 def test_a_topology_that_is_not_there_is_named(tmp_path: Path) -> None:

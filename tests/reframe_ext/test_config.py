@@ -222,20 +222,23 @@ def test_a_place_that_is_not_there_is_named_with_its_variable(
 
 @pytest.mark.integration
 def test_reframe_lists_the_testbed_without_partitions_that_do_not_run() -> None:
-    shown = subprocess.run(
+    done = subprocess.run(
         [
             REFRAME,
             f"--config-file={SUITE / 'reframe-config.py'}",
             "--system=testbed",
             "--show-config=systems/0/partitions",
         ],
-        env={**os.environ, "TESTBED_PARTITIONS": "main"},
+        env={**os.environ, "TESTBED_PARTITIONS": "main", "PYTHONPROFILEIMPORTTIME": "1"},
         capture_output=True,
         text=True,
         check=True,
-    ).stdout
-    names = [partition["name"] for partition in json.loads(shown)]
+    )
+    names = [partition["name"] for partition in json.loads(done.stdout)]
     assert names == ["main"]
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "fabricheck.reframe_ext.rota" in imported
+    assert imported.isdisjoint({"numpy", "scipy", "polars"}), "each start of ReFrame waits for it"
 
 
 @pytest.mark.integration

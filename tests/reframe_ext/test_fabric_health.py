@@ -154,6 +154,7 @@ def test_a_little_is_enough_where_a_case_is_not_good(tmp_path: Path, verdict: st
     found = disturbed(tmp_path, DURING=a_little, VERDICT=verdict, FABRICHECK_PIN="cyclic")
     expected = ["good"] if verdict == "good" else ["disturbed", verdict]
     assert [each["level"] for each in found] == expected
+    assert found[0].get("gave", "") == ("" if verdict == "good" else verdict)
 
 
 def test_values_that_say_nothing_have_a_second_run(tmp_path: Path) -> None:

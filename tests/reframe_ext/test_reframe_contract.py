@@ -198,6 +198,8 @@ KEPT: dict[str, Callable[[], object]] = {
     "_config_prefix": lambda: (
         door.extras_of(getscheduler("local")(part_name="main")) == {"link_rate": 100}
     ),
+    "register_launcher JobLauncher": lambda: callable(door.register_launcher("contract")),
+    "AlwaysIdleNode": lambda: door.AlwaysIdleNode("n1").name == "n1",
     "allnodes": takes(SQUEUE.allnodes, "self"),
     "filternodes": takes(SQUEUE.filternodes, "self", "job", "nodes"),
     "filternodes_by_state": takes(SQUEUE.filternodes_by_state, "nodelist", "state"),

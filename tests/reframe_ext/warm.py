@@ -15,6 +15,11 @@ import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+# For dry runs: not every value of every case in the log, no pause between cases; nothing runs, so
+# there is nothing to wait for.
+QUICKLY = {"RFM_PERF_INFO_LEVEL": "debug2", "RFM_POLL_RATE_MAX": "1000"}
+SERIALLY = "--exec-policy=serial"
+
 # What the imports read.
 _READ = ("PYTHONPATH", "FABRICHECK_BENCHMARKS")
 

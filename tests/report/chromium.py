@@ -67,6 +67,9 @@ def wait_until(driver, condition):
 
 
 def all_drawn(driver):
+    """Every chart, also of what is folded, which is unfolded for it."""
+    unfold = "document.querySelectorAll('.benchmark').forEach((each) => { each.open = true; });"
+    driver.execute_script(unfold)
     wait_until(driver, lambda d: len(find(d, ".chart")) == len(find(d, ".chart[data-drawn]")))
 
 

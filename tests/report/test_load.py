@@ -9,7 +9,7 @@ from fabricheck.report import terminal
 from fabricheck.report.load import load
 from fabricheck.report.page import render
 from fabricheck.report.status import Status
-from fabricheck.report.summary import summarise
+from fabricheck.report.summary import ran_again, summarise
 
 LATENCY = ("latency", "openmpi", "tcp-2n")
 BW = ("bw", "openmpi", "tcp-2n")
@@ -171,6 +171,20 @@ def test_what_waits_for_disturbed_cases_alone_is_disturbed(write):
     document["cases"].append(document["cases"].pop(document["cases"].index(waiting)))
     run = load(write(sample.announced(document)))
     assert only(run, *BW).status is Status.GOOD
+
+
+def test_a_case_that_was_critical_at_first_is_counted(write):
+    document = sample.report()
+    first = sample.find(document, *LATENCY)
+    document["cases"].append({**first, "attempt": 2})
+    findings = ("others had the CPUs", "what it gave: too slow")
+    first.update(level="disturbed", gave="critical", result="fail", findings=findings)
+    run = load(write(sample.announced(document)))
+    case = only(run, *LATENCY)
+    assert (case.status, case.critical_before) == (Status.GOOD, findings[1:])
+    assert "1 critical at first and judged by the second run" in ran_again(run)
+    first.update(gave="warning")
+    assert "critical" not in ran_again(load(write(sample.announced(document))))
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import os
 import shutil
 from pathlib import Path
 
@@ -5,7 +6,8 @@ import pytest
 from tests.refusals import refused
 
 from fabricheck.errors import FabricheckError
-from fabricheck.runner.selection import RunSelection, check, lacking
+from fabricheck.reframe_ext.config import find_system
+from fabricheck.runner.selection import RunSelection, check, job_options, lacking
 
 SITE = """
 systems:
@@ -152,3 +154,38 @@ def test_an_environment_that_is_left_out_says_why_and_none_at_all_is_refused(sui
         check(suite, RunSelection("cluster", environments=("mpi",)))
     with refused("FC2906", "nothing with environment mpi: no-such-program is not on PATH"):
         check(suite, RunSelection("cluster"))
+
+
+NOTHING = dict.fromkeys(("nodelist", "exclude", "reservation", "account", "time"), "")
+
+
+def test_what_jobs_ask_goes_to_the_scheduler(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FABRICHECK_TIME", "FABRICHECK_MAX_JOBS"):
+        monkeypatch.setenv(name, "")
+    site = suite / "sites" / "cluster.yaml"
+    site.write_text(site.read_text().replace("scheduler: local", "scheduler: lsf"))
+    asked = {**NOTHING, "account": "proj", "reservation": "maint", "time": "20m", "maxjobs": 3}
+    assert job_options(suite, "cluster", asked) == ["--job-option=-U maint", "--job-option=-P proj"]
+    assert find_system(suite, "cluster")[1]["partitions"][0]["max_jobs"] == 3
+    assert os.environ["FABRICHECK_TIME"] == "20m"
+    assert job_options(suite, "cluster", {**NOTHING, "maxjobs": None}) == []
+    assert "max_jobs" not in find_system(suite, "cluster")[1]["partitions"][0]
+
+
+def test_what_a_scheduler_can_not_do_is_refused(suite: Path) -> None:
+    with refused("FC0941", r"scheduler local of partition all takes \(none\), found --account"):
+        job_options(suite, "cluster", {**NOTHING, "account": "proj", "maxjobs": None})
+    with refused("FC0942", "found '5 parsecs'"):
+        job_options(suite, "cluster", {**NOTHING, "time": "5 parsecs", "maxjobs": None})
+    site = suite / "sites" / "cluster.yaml"
+    other = "\n      - {name: two, scheduler: SCHEDULER, launcher: local, environs: [mpi]}"
+    text = site.read_text().replace("scheduler: local", "scheduler: torque")
+    for scheduler, account in (("lsf", "FC0943"), ("pbs", "")):
+        one = other.replace("SCHEDULER", scheduler)
+        site.write_text(text.replace("[tcp, nodes_2]}", f"[tcp, nodes_2]}}{one}"))
+        asked = {**NOTHING, "account": "proj", "maxjobs": None}
+        if account:
+            with refused(account, "of all and two, which take other words"):
+                job_options(suite, "cluster", asked)
+        else:
+            assert job_options(suite, "cluster", asked) == ["--job-option=-A proj"]

@@ -36,7 +36,7 @@ void draw_normal(std::mt19937_64& random, float* data, std::size_t count, float 
 
 struct Teacher {
     Teacher() {
-        std::mt19937_64 random(7); // NOLINT(cert-msc32-c,cert-msc51-cpp): always the same task
+        std::mt19937_64 random(7); // NOLINT(cert-msc51-cpp): always the same task
         draw_normal(random, in.data(), in.size(), 1.0F / 8);
         draw_normal(random, out.data(), out.size(), 1.0F);
     }
@@ -64,7 +64,7 @@ Learner::Learner(Context context, std::uint64_t seed)
       random_(kRanks * seed + static_cast<std::uint64_t>(context_->rank)), weights_(kLearned),
       momentum_(kLearned), gradient_(kLearned),
       all_(kLearned * static_cast<std::size_t>(context_->size)) {
-    std::mt19937_64 fixed(99); // NOLINT(cert-msc32-c,cert-msc51-cpp): the same tests of all
+    std::mt19937_64 fixed(99); // NOLINT(cert-msc51-cpp): the same tests of all
     tests_ = draw(fixed, kTests);
     std::mt19937_64 begin(seed);
     draw_normal(begin, weights_.data(), kBias, 1.4F / 8);

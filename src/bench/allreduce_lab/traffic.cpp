@@ -82,7 +82,7 @@ void Traffic::begin(double rate, double burst, double pause) {
 }
 
 void Traffic::send_bursts() {
-    // NOLINTNEXTLINE(cert-msc32-c,cert-msc51-cpp): the same bursts in each run
+    // NOLINTNEXTLINE(cert-msc51-cpp): the same bursts in each run
     std::mt19937_64 random(alike_ ? 1 : static_cast<std::uint64_t>(rank_) + 1);
     std::exponential_distribution<double> pause(1 / pause_);
     double next = bench::steady_seconds();

@@ -58,7 +58,7 @@ inline std::vector<std::string> random_line(std::mt19937& random,
 /// they take. Any other exception than UsageError is a failure, and so is a refusal without words.
 template <class Parse>
 void fuzz_arguments(const std::vector<std::string>& words, Parse parse) {
-    std::mt19937 random(1); // NOLINT(cert-msc32-c,cert-msc51-cpp): the same lines every time
+    std::mt19937 random(1); // NOLINT(cert-msc51-cpp): the same lines every time
     int taken = 0;
     int refused = 0;
     for (int number = 0; number < kCommandLines; ++number) {

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli.options import JsonOption
+from fabricheck.cli.options import JsonOption, gathered
 from fabricheck.cli.output import tell
-from fabricheck.cli.run import SystemOption
+from fabricheck.cli.run import OfJobs, SystemOption
 from fabricheck.provenance import SUITE, home
 
 
@@ -19,9 +19,11 @@ class Carrier(StrEnum):
     NCCL = "nccl"
 
 
+@gathered
 def locate(
     *,
     system: SystemOption = None,
+    jobs: OfJobs,
     environ: Annotated[
         str | None, typer.Option(help="Environment (MPI).", show_default="all")
     ] = None,
@@ -81,7 +83,8 @@ def locate(
         (environ,) if environ else (),
     )
     selection.check(SUITE, wanted)
-    options = [f"-SPairHealth.round_seconds={seconds}", f"--session-extras=kind={LOCATE}"]
+    options = jobs.options(wanted.system)
+    options += [f"-SPairHealth.round_seconds={seconds}", f"--session-extras=kind={LOCATE}"]
     options += ["-SPairHealth.full=yes"] if full else []
     if topology:
         options.append(f"-SPairHealth.topology={topology.absolute()}")

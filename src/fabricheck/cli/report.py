@@ -19,8 +19,9 @@ from fabricheck.cli.options import (
 from fabricheck.cli.output import picked, write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.report import terminal
+from fabricheck.report.headline import headline
 from fabricheck.report.run import ReportedCase, ReportedRun
-from fabricheck.report.summary import Summary, of_fabric, reference_legend, summarise
+from fabricheck.report.summary import Summary, reference_legend, summarise
 
 if TYPE_CHECKING:
     from fabricheck.report.history_view import HistoryView
@@ -158,7 +159,7 @@ def as_json(run: ReportedRun, summary: Summary) -> dict[str, Any]:
         "newer": [{"session": each.session, "is": str(each)} for each in run.newer],
         "reframe": run.told("version"),
         "references": reference_legend(run),
-        "fabric": of_fabric(summary),
+        **picked(headline(run, summary), "fabric run next"),
         "lacking": run.lacking or None,
         "problems": [
             {
@@ -178,6 +179,7 @@ def _case_json(case: ReportedCase) -> dict[str, Any]:
         **picked(case, "name status result system partition environ fixture nodes causes"),
         **{name: each or None for name, each in maybe.items()},
         "disturbed_before": case.disturbed_before,
+        "critical_before": case.critical_before,
         "jobid": case.job or None,
         "values": {
             each.variable: {**picked(each, "value unit lower upper"), "level": each.level or None}

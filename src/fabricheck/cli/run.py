@@ -3,7 +3,7 @@
 import os
 import shutil
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,11 +75,36 @@ class Only:
         return RunSelection(system, benchmarks, transports, environments, tags, nodes)
 
 
+@dataclass(frozen=True, slots=True)
+class OfJobs:
+    """What the jobs of a run ask of the scheduler."""
+
+    nodelist: Annotated[
+        str, typer.Option(metavar="NODES", help="Only these nodes, such as n[1-4,7].")
+    ] = ""
+    exclude: Annotated[str, typer.Option(metavar="NODES", help="Not these nodes.")] = ""
+    reservation: Annotated[str, typer.Option(help="In this reservation.")] = ""
+    account: Annotated[str, typer.Option(help="On this account (project).")] = ""
+    time: Annotated[
+        str, typer.Option(metavar="DURATION", help="Limit of each job, such as 30m.")
+    ] = ""
+    maxjobs: Annotated[
+        int | None, typer.Option(min=1, help="Jobs of a partition at once, at most.")
+    ] = None
+
+    def options(self, system: str) -> list[str]:
+        """Options of ``reframe`` for them; the last two it finds in its environment."""
+        from fabricheck.runner.selection import job_options
+
+        return job_options(SUITE, system, asdict(self))
+
+
 @gathered
 def run(
     *,
     system: SystemOption = None,
     only: Only,
+    jobs: OfJobs,
     mode: Annotated[
         str | None,
         typer.Option(
@@ -108,6 +133,8 @@ def run(
         fabricheck run --system local --environ mpich
 
         fabricheck run --system mycluster --mode nightly --junit junit.xml
+
+        fabricheck run --system mycluster --reservation maint --nodelist n[3-7] --time 20m
     """
     if mode and only.environ:
         # With a mode, ReFrame adds its -p to a default that fits all.
@@ -123,6 +150,7 @@ def run(
     system = system or system_here(SUITE)
     wanted = only.of(system)
     selection.check(SUITE, wanted)
+    options = [*jobs.options(system), *([f"--mode={mode}"] if mode else [])]
     lacking = selection.lacking(SUITE, wanted)
     if system == "testbed" and (reason := start_testbed(with_rdma=wanted.needs("rdma"))):
         lacking.insert(0, reason)
@@ -131,7 +159,6 @@ def run(
         lacking += night.remarks
     if mode == NIGHTLY:
         wanted = replace(wanted, turns=turns(SUITE, system))
-    options = [f"--mode={mode}"] if mode else []
     # The login node of the testbed sees this directory, and not every other.
     written = home() / "reports" / f"junit-{os.getpid()}.xml"
     if junit:

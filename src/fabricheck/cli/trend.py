@@ -48,7 +48,8 @@ def trend(
     A regression is new for a week, and open until it is accepted (docs/explanation/detection.md)
     or has recovered.
 
-    Exit code 1: a regression is new or open, or a node is slow. 0: otherwise. 2: bad input.
+    Exit code 1: a regression is new or open, a node is slow, or something comes and goes. 0:
+    otherwise. 2: bad input.
 
     Examples:
 
@@ -104,7 +105,7 @@ def trend(
         trend_text.show(found, events, differences, console, every=every, night=night)
         for line in (line for each in of_nodes for line in nodes.words(each)):
             console.print(Text(line), soft_wrap=True)
-    slow = any(each.lemons for each in of_nodes)
+    slow = any(each.accuses for each in of_nodes)
     raise typer.Exit(max(found.exit_code, int(slow)))
 
 

@@ -1,7 +1,7 @@
 """What a case comes to: its verdict, the fabric below it, and what others took of its CPUs."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
@@ -69,12 +69,14 @@ class Outcome:
         findings: why it is not good, most telling first.
         causes: those of them that lie in the fabric.
         judgements: one for each variable; none where nothing was measured that can be judged.
+        gave: of a disturbed case, the level of its values; ``None`` where nothing judged them.
     """
 
     level: Level
     findings: tuple[str, ...] = ()
     causes: tuple[str, ...] = ()
     judgements: tuple[Judgement, ...] = ()
+    gave: Level | None = None
 
     @property
     def fails(self) -> bool:
@@ -116,7 +118,8 @@ def of_verdict(
     critical = any(each.level is Level.CRITICAL for each in verdict.judgements)
     whole = verdict.level is Level.CRITICAL and not critical
     if by and not whole and not any(map(_is_beyond_load, verdict.judgements)):
-        return _disturbed(by)
+        told = () if by == verdict.findings else verdict.findings
+        return replace(_disturbed(by, told), gave=verdict.level)
     level = worst([verdict.level, fabric.level])
     return beside(level, verdict.findings, fabric, verdict.judgements)
 

@@ -65,7 +65,9 @@ def start(
         variables["FABRICHECK_PIN"] = setting.extras.pin
     if "shared_cores" in setting.features:
         variables["FABRICHECK_YIELD"] = setting.programs.yield_library
-    named = [*setting.variables, *variables]
+    scheduler = scheduler_of(setting.scheduler)
+    handed = (scheduler.nodes_variable, scheduler.job_variable) if scheduler.shares_nodes else ()
+    named = [*setting.variables, *variables, *handed]
     launcher = launcher_of(setting.launcher)
     own = [option.format(pmi=setting.pmi) for option in launcher.with_mpi]
     return Job(

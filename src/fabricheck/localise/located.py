@@ -14,9 +14,7 @@ from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.localise.explaining import Finding
 from fabricheck.localise.fabric import Fabric
 from fabricheck.localise.judging import LocationVerdict, judge
-from fabricheck.localise.recorded import of_partition
 from fabricheck.localise.steer import read_rounds, read_routes
-from fabricheck.provenance import SUITE
 from fabricheck.schedulers import to_copy
 from fabricheck.units import percent, times
 
@@ -75,21 +73,6 @@ class Located:
     def good(self) -> list[str]:
         """Names of the nodes that nothing speaks against."""
         return [self.fabric.nodes[node] for node in self.verdict.good]
-
-
-def topology_of(name: str) -> Path | None:
-    """The file of that name with what is known of a fabric; ``None`` if nothing is.
-
-    Raises:
-        FabricheckError: if there is no such file.
-    """
-    path = of_partition(SUITE, name)
-    if path and not path.is_file():
-        raise FabricheckError(
-            f"FC1701 expected what is known of the fabric in {path}, found no such file: name "
-            "another, or leave the topology out"
-        )
-    return path
 
 
 def dead_ports(stage: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What the history says of a system's nodes: which are slow."""
+"""What the history says of a system's nodes: which are slow, always or now and then."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -10,6 +10,7 @@ import numpy as np
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
 from fabricheck.localise.lemons import Lemon, jobs_of, lemons
+from fabricheck.localise.returning import Returning, returning
 from fabricheck.schedulers import to_copy
 from fabricheck.units import percent
 
@@ -25,11 +26,18 @@ class NodeTrend:
         system: ReFrame's system.
         lemons: the nodes that are accused, most evidence first.
         nodes: how many nodes took part.
+        returning: cases and nodes that were critical at first, again and again.
     """
 
     system: str
     lemons: Sequence[Lemon]
     nodes: int
+    returning: Sequence[Returning] = ()
+
+    @property
+    def accuses(self) -> bool:
+        """Whether a node is slow, or anything comes and goes."""
+        return bool(self.lemons or self.returning)
 
 
 def node_trend(history: History, system: str, newest: np.datetime64) -> NodeTrend:
@@ -45,11 +53,12 @@ def node_trend(history: History, system: str, newest: np.datetime64) -> NodeTren
         {"system": (system,)}, last - timedelta(days=DAYS), last + timedelta(seconds=1)
     )
     jobs = jobs_of(history.values(weeks))
-    return NodeTrend(system, lemons(jobs), len(jobs.names))
+    found = returning(history.cases(weeks))
+    return NodeTrend(system, lemons(jobs), len(jobs.names), found)
 
 
 def words(trend: NodeTrend) -> list[str]:
-    """A line for each accused node, with the lines to copy below it."""
+    """A line for each accused node, with the lines to copy below it; then what comes and goes."""
     lines = []
     for lemon in trend.lemons:
         names = " or ".join(lemon.nodes)
@@ -64,7 +73,12 @@ def words(trend: NodeTrend) -> list[str]:
         ]
         if len(lemon.nodes) > 1:
             lines.append("    no job had one without the other: run a case that has, to tell which")
-    return lines
+    return lines + [
+        f"{trend.system}: {each.what} was critical at first and good in its second run "
+        f"{each.nights} times of {each.of} since {str(each.since)[:10]}, all others "
+        f"{each.elsewhere} of {each.of_others}: it comes and goes"
+        for each in trend.returning
+    ]
 
 
 def as_json(trend: NodeTrend) -> dict[str, Any]:
@@ -76,4 +90,5 @@ def as_json(trend: NodeTrend) -> dict[str, Any]:
             asdict(lemon) | {"nodes": list(lemon.nodes), "since": f"{lemon.since}Z"}
             for lemon in trend.lemons
         ],
+        "returning": [asdict(each) | {"since": f"{each.since}Z"} for each in trend.returning],
     }

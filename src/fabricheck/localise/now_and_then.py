@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from fabricheck.localise.explaining import Explained
 from fabricheck.localise.fabric import Ints
@@ -89,7 +89,8 @@ def _p_values(cells: Array, decoded: Explained) -> tuple[Array, Array]:
     # Of a slow pair both ends were slow: the rounds of others tell what is chance.
     others = np.maximum((cells > limit).sum() - 2 * slow, 0)
     share = (others + 1) / (rounds.sum() - 2 * rounds + 2).clip(min=1)
-    often = stats.binom.sf(slow - 1, rounds, np.minimum(share, 1.0))
+    # The binomial distribution's upper tail; scipy.stats has it, too, and takes a second to import.
+    often = special.bdtrc(slow - 1.0, rounds, np.minimum(share, 1.0))
     return np.where(slow >= _LEAST_SLOW, often, 1.0), _of_means(cells, rounds >= _FEWEST)
 
 

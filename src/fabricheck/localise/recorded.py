@@ -11,7 +11,7 @@ from fabricheck import documents
 from fabricheck.errors import FabricheckError
 from fabricheck.inputs import read_file
 from fabricheck.localise.topology import Topology, from_json, nodes_in
-from fabricheck.provenance import folders
+from fabricheck.provenance import SUITE, folders
 from fabricheck.schedulers.slurm import SLURM
 from fabricheck.sites.files import nearest
 
@@ -67,6 +67,21 @@ def of_partition(suite: Path, name: str) -> Path | None:
     ``None`` without one.
     """
     return nearest(folders("sites", suite), name) if name else None
+
+
+def topology_of(name: str) -> Path | None:
+    """The file of that name with what is known of a fabric; ``None`` if nothing is.
+
+    Raises:
+        FabricheckError: if there is no such file.
+    """
+    path = of_partition(SUITE, name)
+    if path and not path.is_file():
+        raise FabricheckError(
+            f"FC1701 expected what is known of the fabric in {path}, found no such file: name "
+            "another, or leave the topology out"
+        )
+    return path
 
 
 def _reader(text: str) -> Callable[[str], Topology] | None:

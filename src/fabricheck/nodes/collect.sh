@@ -98,7 +98,7 @@ tell_cards() {
         while [ -e "$hop/current_link_width" ]; do
             files="$files $hop/current_link_width $hop/current_link_speed
                 $hop/max_link_width $hop/max_link_speed"
-            configuration "$hop"
+            configuration
             hop=$hop/..
         done
     done
@@ -112,10 +112,9 @@ tell_roce() {
         name=${netdev##*/}
         files="$files sys/class/net/$name/ecn/roce_*/enable/[0-7]"
         # One that tells is enough; mlnx_qos takes the longest.
-        dcb_of "$name" | settings "dcb/$name" ||
-            from "lldptool/$name" lldptool -t -i "$name" -V PFC -c enabled |
-            settings "lldptool/$name" ||
-            from "mlnx_qos/$name" mlnx_qos -i "$name" | settings "mlnx_qos/$name" || :
+        settings dcb "$name" dcb_of "$name" ||
+            settings lldptool "$name" from "lldptool/$name" lldptool -t -i "$name" -V PFC -c enabled ||
+            settings mlnx_qos "$name" from "mlnx_qos/$name" mlnx_qos -i "$name" || :
     done
 } 2>/dev/null
 
@@ -125,9 +124,13 @@ tell_optics() {
         if [ ! -e "$netdev" ]; then continue; fi
         name=${netdev##*/} device=${netdev#sys/class/infiniband/}
         place=module/${device%%/*}
-        from "module/$name" timeout 2 ethtool -m "$name" |
-            of_module "$place" 'Laser |Rcvr |Receiver |Transmit avg|Module temperature' &
-        from "fec/$name" timeout 2 ethtool --show-fec "$name" | of_module "$place" Active &
+        if can "module/$name" ethtool; then
+            from "module/$name" timeout 2 ethtool -m "$name" |
+                of_module "$place" 'Laser |Rcvr |Receiver |Transmit avg|Module temperature' &
+        fi
+        if can "fec/$name" ethtool; then
+            from "fec/$name" timeout 2 ethtool --show-fec "$name" | of_module "$place" Active &
+        fi
     done
     wait
 } 2>/dev/null
@@ -157,14 +160,20 @@ dcb_of() {
 }
 
 # The lines of a tool, by its name and interface; fails where there are none.
-settings() {
-    sed -n "/[[:alnum:]]/s|^|$1:|p" | grep .
+settings() { # TOOL NETDEV COMMAND ...
+    place=$1/$2
+    can "$place" "$1" || return
+    shift 2
+    "$@" | awk -v place="$place" '/[[:alnum:]]/ { print place ":" $0; told = 1 } END { exit !told }'
 }
 
-# The configuration space in hexadecimal, lines that repeat as *; without root its first 64 bytes.
+# The hop's configuration space in hexadecimal, lines that repeat as *; without root 64 bytes.
 configuration() {
-    words=$(od -Ax -tx1 "$1/config" | tr '\n' ' ')
-    echo "$1/config:$words"
+    set -f
+    # shellcheck disable=SC2046 # as words of one line
+    set -- $(od -Ax -tx1 "$hop/config")
+    set +f
+    echo "$hop/config:$*"
 }
 
 tell_adapters() {
@@ -191,6 +200,12 @@ tell_log() {
     { from dmesg dmesg && echo read || echo unreadable; } | sed -nE \
         -e '/^\[.*(mlx[45]_core|bnxt_en|bnxt_re|irdma|ice |i40e|cxgb4|AER: |PCIe Bus Error)/s/^/kernel_log:/p' \
         -e 's/^(read|unreadable)$/log:\1/p' | tail -n 401
+}
+
+# Whether there is a recorded output, or the program: three processes of a pipe that says nothing are
+# saved, for each card.
+can() { # RECORDED PROGRAM
+    if [ -n "${FABRICHECK_NODE_ROOT:-}" ]; then [ -e "$1" ]; else command -v "$2" >/dev/null; fi
 }
 
 # The recorded output of a program, or the program's own. It may be missing: no line, then.

@@ -99,18 +99,8 @@ def _partition_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Re
         yield from _refusal(reader, extras)
     if (path := recorded.of_partition(suite, extras.topology)) is not None:
         yield from _refusal(recorded.load, path)
-    scheduler, launcher = scheduler_of(partition["scheduler"]), launcher_of(partition["launcher"])
-    for needed in filter(None, (scheduler.command, launcher.name)):
-        if needed not in ("local", "mpirun", "mpiexec") and shutil.which(needed) is None:
-            yield _wrong(f"{needed} is not on PATH here, no job can start")
-    if not scheduler.lists_nodes:
-        yield _weaker(
-            f"{partition['scheduler']} does not list its nodes for ReFrame: "
-            "checks of health, which ask every node, and fabricheck stress cannot run there; only "
-            "Slurm and machines without a scheduler were tested"
-        )
-    elif not scheduler.is_alone and "rdma" not in offered:
-        yield _weaker("without the feature rdma nothing on InfiniBand or RoCE is measured")
+    yield from _scheduler_remarks(partition, extras)
+    launcher = launcher_of(partition["launcher"])
     if extras.gpus_per_node is not None and not launcher.of_job_gpus:
         known = ", ".join(each.name for each in LAUNCHERS.values() if each.of_job_gpus)
         yield _weaker(
@@ -120,6 +110,31 @@ def _partition_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Re
     if not any(feature.startswith("nodes_") for feature in offered):
         yield _wrong("no feature nodes_N, so no case has nodes to run on")
     yield from _advice(offered, extras)
+
+
+def _scheduler_remarks(partition: Mapping[str, Any], extras: PartitionExtras) -> Iterator[Remark]:
+    """What can't run, or can't start, for what starts jobs and ranks."""
+    scheduler, launcher = scheduler_of(partition["scheduler"]), launcher_of(partition["launcher"])
+    for needed in filter(None, (scheduler.command, launcher.name)):
+        if needed not in ("local", "mpirun", "mpiexec") and shutil.which(needed) is None:
+            yield _wrong(f"{needed} is not on PATH here, no job can start")
+    if scheduler.shortcoming:
+        yield _wrong(scheduler.shortcoming)
+    if extras.hosts and shutil.which(extras.remote_shell) is None:
+        yield _wrong(f"extras.remote_shell {extras.remote_shell} is not on PATH here")
+    if extras.stress and not scheduler.can_stress:
+        yield _wrong(
+            f"extras.stress: {partition['scheduler']} has no jobs that yield their nodes to "
+            "others, so fabricheck stress cannot run there"
+        )
+    if not scheduler.lists_nodes:
+        yield _weaker(
+            f"{partition['scheduler']} does not list its nodes for ReFrame: "
+            "checks of health, which ask every node, and fabricheck stress cannot run there; only "
+            "Slurm and machines without a scheduler were tested"
+        )
+    elif not scheduler.is_alone and "rdma" not in partition.get("features", []):
+        yield _weaker("without the feature rdma nothing on InfiniBand or RoCE is measured")
 
 
 def _unknown(offered: list[str], known: Mapping[str, str], *more: str) -> Iterator[Remark]:

@@ -25,7 +25,7 @@ from fabricheck.record.columns import EMPTY, read_columns
 from fabricheck.record.read import Problem, ProblemKind, read_bytes, record_files, shown
 
 INDEX: Final = "index.json"
-_VERSION: Final = "sources 3"
+_VERSION: Final = "sources 4"
 _PART: Final = re.compile(r"([0-9a-f]{24})([0-9a-f]{8})\.(cases|samples|others)\.parquet")
 _LOCK: Final = ".lock"
 _PATIENCE: Final = 10.0

@@ -18,7 +18,18 @@ _FUTURE: Final = timedelta(hours=1)
 _JUMP: Final = timedelta(days=1)
 _TEXTS: Final = (
     *("session", "system", "partition", "environ", "check", "benchmark", "transport", "layout"),
-    *("port", "binding", "program", "options", "result", "level", "job", "mpi", "mpi_version"),
+    *(
+        "port",
+        "binding",
+        "program",
+        "options",
+        "result",
+        "level",
+        "gave",
+        "job",
+        "mpi",
+        "mpi_version",
+    ),
     *("ucx_version", "program_version", "commit", "reference_kind"),
 )
 _COUNTS: Final = ("num_nodes", "ranks", "ranks_per_node")

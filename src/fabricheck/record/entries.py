@@ -137,6 +137,7 @@ class CaseEntry(Setup):
         id: ReFrame's unique name, by which ``needs`` of other cases refer to it.
         result: ReFrame's word: pass, fail, xfail, xpass, skip, abort, fail_deps.
         level: the verdict; empty if the case was never judged.
+        gave: of a disturbed case, the level that its values had; empty if nothing judged them.
         findings: why the level is not good, most telling first.
         fabric_causes: those of them that lie in the fabric.
         fail_phase: ReFrame's word for where it failed; empty if it did not.
@@ -171,6 +172,7 @@ class CaseEntry(Setup):
     id: str = ""
     result: str = ""
     level: str = ""
+    gave: str = ""
     findings: tuple[str, ...] = ()
     fabric_causes: tuple[str, ...] = ()
     fail_phase: str = ""

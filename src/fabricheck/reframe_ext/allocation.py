@@ -38,11 +38,9 @@ from fabricheck.schedulers.allocation import (
     Given,
     Held,
     inside,
-    signal_steps,
-    step_variables,
     without_job,
 )
-from fabricheck.sites.extras import PartitionExtras
+from fabricheck.sites.extras import AllocationExtra, PartitionExtras
 
 NAME: Final = "allocation"
 ENDED: Final = "fabricheck: allocation"
@@ -107,8 +105,7 @@ class AllocationScheduler(SqueueJobScheduler):
     def __init__(self) -> None:
         super().__init__()
         extras = PartitionExtras.of(extras_of(self))
-        wanted = extras.allocation
-        assert wanted is not None, "sites without it are left out"
+        wanted = self.wanted(extras)
         self._partition, self._topology = partition_of(self), extras.topology
         self._takes_names = True
         self._size = wanted.nodes
@@ -117,15 +114,20 @@ class AllocationScheduler(SqueueJobScheduler):
         self._after_builds = wanted.after_builds
         self._held: Held | None = None
 
+    def wanted(self, extras: PartitionExtras) -> AllocationExtra:
+        """What it may take, by the extras of its partition."""
+        assert extras.allocation is not None, "sites without it are left out"
+        return extras.allocation
+
     def make_job(self, *args: Any, **kwargs: Any) -> CaseJob:
         """A job that may run in the allocation."""
         return CaseJob(*args, **kwargs)
 
     def submit(self, job: CaseJob) -> None:
         """Run it in the allocation as soon as that is there and free, or as a job of its own."""
-        job.own, job.place = not self._fits(job), Path.cwd()
-        if job.own:
-            super().submit(job)
+        job.place = Path.cwd()
+        if not self._fits(job):
+            self._submit_alone(job)
             return
         type(self)._count += 1
         job.put(submit_time=time.time(), state="PENDING", jobid=f"waits/{self._count}")
@@ -188,6 +190,16 @@ class AllocationScheduler(SqueueJobScheduler):
         limit = job.time_limit or 0
         return job.is_plain and there and job.num_nodes <= most and limit <= self._seconds
 
+    def _submit_alone(self, job: CaseJob) -> None:
+        """Make it a job of its own, as it can't run on the nodes that are held."""
+        job.own = True
+        with contextlib.chdir(job.place):
+            super().submit(job)
+
+    def _hold(self, job: CaseJob) -> Held:
+        """The nodes of this session, or a request for them."""
+        return Given(os.environ) if inside(os.environ) else self._ask(job)
+
     def _advance(self, job: CaseJob) -> None:
         if self.finished(job):
             return
@@ -200,7 +212,7 @@ class AllocationScheduler(SqueueJobScheduler):
         """Whether the allocation is there, large and long enough, and nothing else runs."""
         if self._after_builds and any(build.state == "RUNNING" for build in self.builds):
             return False
-        free = self._free()
+        free = self._free(job)
         has_room = len(free) >= job.num_nodes and {*job.named} <= {*free}
         if self.running and not (self._side_by_side and has_room):
             return False
@@ -210,7 +222,7 @@ class AllocationScheduler(SqueueJobScheduler):
         if job.state != "PENDING":
             return False
         if self._held is None:
-            self._held = Given(os.environ) if inside(os.environ) else self._ask(job)
+            self._held = self._hold(job)
         if not self._held.granted():
             if job.max_pending_time and time.time() - self._held.asked > job.max_pending_time:
                 self._never_began(job, f"no nodes in time, the last words: {self._held.words()}")
@@ -223,13 +235,11 @@ class AllocationScheduler(SqueueJobScheduler):
         held_nodes = self._held.nodes
         if job.num_nodes > len(held_nodes) or not {*job.named} <= {*held_nodes}:
             # Nodes were lost since it was asked for, or others were given.
-            job.own = True
-            with contextlib.chdir(job.place):
-                super().submit(job)
+            self._submit_alone(job)
             return False
         return True
 
-    def _free(self) -> list[str]:
+    def _free(self, job: CaseJob) -> list[str]:
         taken = {node for each in self.running for node in each.nodes}
         return [node for node in self._held.nodes if node not in taken] if self._held else []
 
@@ -273,7 +283,7 @@ class AllocationScheduler(SqueueJobScheduler):
         held = self._held
         assert held is not None, "asked for before"
         # In turn, so that no case is always on the same nodes in a night of random order.
-        free = self._free()
+        free = self._free(job)
         first = type(self)._begun % len(free)
         turn = job.named or (free * 2)[first : first + job.num_nodes]
         nodes = sorted(turn, key=held.nodes.index)
@@ -283,7 +293,7 @@ class AllocationScheduler(SqueueJobScheduler):
         type(self)._begun += 1
         job.nodes, job.allocation, job.began = nodes, held, time.time()
         job.put(jobid=f"{held.job}/{job.jobid.partition('/')[2]}")
-        variables = step_variables(job, held)
+        variables = held.variables(job)
         # Appended to: who looks after the job has words to add.
         with (
             (job.place / job.stdout).open("a") as out,
@@ -309,7 +319,7 @@ class AllocationScheduler(SqueueJobScheduler):
             if job.time_limit and now - job.began > job.time_limit and not job.killed_at:
                 _say(job, f"*** CASE {job.jobid} CANCELLED DUE TO TIME LIMIT ***")
                 job.killed_at = now
-                signal_steps(job.allocation.job, job.nodes, "TERM")
+                job.allocation.signal(job, "TERM")
             elif job.killed_at and now - job.killed_at > _GRACE_SECONDS:
                 self._end(job, "TIMEOUT")
             return
@@ -328,7 +338,7 @@ class AllocationScheduler(SqueueJobScheduler):
             running = True
         job.process.wait()
         if running:
-            signal_steps(job.allocation.job, job.nodes, "KILL")
+            job.allocation.signal(job, "KILL")
         job.put(state=state, completion_time=time.time())
         self.running.remove(job)
 

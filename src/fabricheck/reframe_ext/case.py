@@ -251,7 +251,7 @@ class BenchmarkCase(Judged):
             night=int(os.environ.get(NIGHT) or 0) or None,
             features=partition.features,
             scheduler=partition.scheduler.registered_name,
-            launcher=partition.launcher_type.registered_name,
+            launcher=self.launcher_name,
             cores=partition.processor.num_cores,
             mpi=environment.mpi_family,
             pmi=environment.pmi,

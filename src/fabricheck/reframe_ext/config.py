@@ -21,6 +21,7 @@ from fabricheck.measures.benchmark import RUNS
 from fabricheck.provenance import SUITE, folders, home
 from fabricheck.reframe_ext import allocation
 from fabricheck.reframe_ext.command import UNRECORDED
+from fabricheck.reframe_ext.hosts import NAME as HOSTS
 from fabricheck.reframe_ext.recorder import HANDLER
 from fabricheck.reframe_ext.reframe import log_files
 from fabricheck.reframe_ext.rota import has_groups, leaves_of
@@ -38,6 +39,10 @@ _WHEELS = Path("build/mpi")
 KEEP = "FABRICHECK_KEEP_REPORTS"
 """Environment variable with which ReFrame keeps its run reports and its results database, for its
 own tools; nothing of the suite reads them."""
+
+MAX_JOBS = "FABRICHECK_MAX_JOBS"
+"""Environment variable with how many jobs of a partition there may be at once, in place of what
+site files say."""
 
 
 def configure_reframe(suite: Path = SUITE) -> dict[str, Any]:
@@ -160,7 +165,8 @@ def _configuration(suite: Path, read: Sites) -> dict[str, Any]:
 def _once(partition: dict[str, Any]) -> dict[str, Any]:
     """A partition whose jobs end with a node that dies: a second try would hide it."""
     options = scheduler_of(partition["scheduler"]).once
-    return {**partition, "access": [*options, *partition.get("access", ())]}
+    most = {"max_jobs": int(given)} if (given := os.environ.get(MAX_JOBS)) else {}
+    return {**partition, **most, "access": [*options, *partition.get("access", ())]}
 
 
 def find_system(suite: Path, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -303,8 +309,14 @@ def _running_systems(site: dict[str, Any], suite: Path) -> list[dict[str, Any]]:
             if running is None or each["name"] in running.split()
         ]
         for each in partitions:
-            wanted = PartitionExtras.of(each.get("extras")).allocation
-            if each["scheduler"] == allocation.NAME and wanted is None:
+            extras = PartitionExtras.of(each.get("extras"))
+            if each["scheduler"] == HOSTS and not extras.hosts:
+                raise FabricheckError(
+                    f"FC0940 expected the hosts of partition {each['name']} of system "
+                    f"{system['name']}, found none: give its extras 'hosts: [n1, n2]' in the site "
+                    "file"
+                )
+            if each["scheduler"] == allocation.NAME and extras.allocation is None:
                 raise FabricheckError(
                     f"FC0506 expected nodes and time of the allocation of partition {each['name']} "
                     f"of system {system['name']}, found none: give its extras 'allocation: "

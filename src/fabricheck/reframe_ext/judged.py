@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import reframe as rfm
+from reframe.core.backends import getlauncher
 from reframe.core.builtins import loggable_as, run_after, run_before, variable
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.utility import sanity as sn
@@ -46,7 +47,8 @@ from fabricheck.reframe_ext.again import DISTURBED_AGAIN, RunsAgain
 from fabricheck.reframe_ext.matrix import name_of
 from fabricheck.reframe_ext.reframe import attempt, getlogger, without_deprecated
 from fabricheck.reframe_ext.varied import plan
-from fabricheck.schedulers import launcher_of
+from fabricheck.schedulers import launcher_for, launcher_of, scheduler_of
+from fabricheck.schedulers.protocol import Launcher
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.transports.placement import parts
 from fabricheck.transports.table import Counter, find
@@ -58,6 +60,10 @@ it is empty, all run."""
 
 NIGHT: Final = "FABRICHECK_NIGHT"
 """Environment variable with the number of the night that a run is; empty for other runs."""
+
+TIME: Final = "FABRICHECK_TIME"
+"""Environment variable with how long the job of each case may take, such as ``30m``; without it, as
+long as the check says."""
 
 Values = Mapping[Variable, tuple[float | None, str]]
 
@@ -87,7 +93,7 @@ class FabricHealth(rfm.RegressionTestPlugin):
     def look_again_after_a_kill(self) -> None:
         """Take the last snapshot for ranks that could not, since the launcher killed them."""
         if self.transport and self._may_use_ports():
-            launcher = launcher_of(self.current_partition.launcher_type.registered_name)
+            launcher = self._on_each_node()
             self.postrun_cmds: list[str] = [*look_again(launcher), *self.postrun_cmds]
 
     def fabric_findings(self) -> list[Finding]:
@@ -119,6 +125,22 @@ class FabricHealth(rfm.RegressionTestPlugin):
             return False
         return self._may_use_ports()
 
+    @property
+    def launcher_name(self) -> str:
+        """ReFrame's name of what starts the ranks."""
+        partition = self.current_partition
+        return launcher_for(
+            partition.scheduler.registered_name,
+            partition.launcher_type.registered_name,
+            mpi=EnvironmentExtras.of(self.current_environ.extras).mpi_family,
+        )
+
+    def _on_each_node(self) -> Launcher:
+        """What can start one command on each node: of the ranks, or else of the scheduler."""
+        scheduler = scheduler_of(self.current_partition.scheduler.registered_name)
+        launcher = launcher_of(self.launcher_name)
+        return launcher if launcher.on_each_node or scheduler.is_alone else scheduler.launcher
+
     def _may_use_ports(self) -> bool:
         """Whether the transport uses RDMA ports, or may choose them where there are any."""
         return may_use_ports(find(self.transport), self.current_partition.features)
@@ -149,6 +171,7 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
     mpi_version = variable(str, value="", loggable=True)
     commit = variable(str, value="", loggable=True)
     fabric_causes = variable(list, value=[])
+    gave = ""
     reference_kind = variable(str, value="")
     reference_source = variable(str, value="")
     ucx_version = variable(str, value="")
@@ -185,6 +208,18 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
         """Record what is known before the run."""
         self.mpi = EnvironmentExtras.of(self.current_environ.extras).mpi_family
         self.commit = commit(SUITE)
+
+    @run_before("run")
+    def launch_without_mpi(self) -> None:
+        """Let the scheduler's own launcher start what needs no MPI."""
+        if self.launcher_name != self.job.launcher.registered_name:
+            self.job.launcher = getlauncher(self.launcher_name)()
+
+    @run_after("setup")
+    def end_in_time(self) -> None:
+        """Give the job the time that the run asks for, and no build."""
+        if limit := os.environ.get(TIME):
+            self.time_limit = limit
 
     @run_after("setup")
     def wait_bounded(self) -> None:
@@ -266,6 +301,7 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
     def _take(self, outcome: Outcome) -> None:
         self.level, self.findings = str(outcome.level), list(outcome.findings)
         self.fabric_causes, self._fails = list(outcome.causes), outcome.fails
+        self.gave = str(outcome.gave or "")
 
     def _end(self, outcome: Outcome, objections: Sequence[str] = ()) -> NoReturn:
         self._take(outcome)
@@ -275,7 +311,15 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
     def recorded(self) -> dict[str, Any]:
         """What the record has of this case beside what it has of every case of ReFrame."""
         names = (
-            *("transport", "num_nodes", "level", "evidence", "reference_kind", "reference_source"),
+            *(
+                "transport",
+                "num_nodes",
+                "level",
+                "gave",
+                "evidence",
+                "reference_kind",
+                "reference_source",
+            ),
             *("mpi", "mpi_version", "ucx_version", "program", "program_version", "commit"),
         )
         lists = ("findings", "fabric_causes", "ports", "prerequisites", "samples")

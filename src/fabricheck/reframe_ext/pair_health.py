@@ -18,9 +18,9 @@ from fabricheck.localise.located import (
     findings,
     lines,
     locate,
-    topology_of,
     write_told,
 )
+from fabricheck.localise.recorded import topology_of
 from fabricheck.measures.curve import Variable
 from fabricheck.reframe_ext.case import BuiltCase
 from fabricheck.reframe_ext.nodes import EveryNode

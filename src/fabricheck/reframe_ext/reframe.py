@@ -6,23 +6,28 @@ need of it, and it refuses them anywhere else.
 """
 
 import logging
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from reframe.core import config, runtime
-from reframe.core.backends import register_scheduler
+from reframe.core.backends import register_launcher, register_scheduler
 from reframe.core.exceptions import ReframeFatalError, what
+from reframe.core.launchers import JobLauncher
 from reframe.core.logging import configure_logging, getlogger, log_files
 from reframe.core.runtime import emit_loadenv_commands
+from reframe.core.schedulers import AlwaysIdleNode
 from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
 from reframe.core.systems import System
 
 __all__ = [
+    "JobLauncher",
     "SqueueJobScheduler",
     "emit_loadenv_commands",
     "getlogger",
     "log_files",
+    "register_launcher",
     "register_scheduler",
 ]
 
@@ -46,6 +51,22 @@ class SlurmJob(_SlurmJob):
     def asked(self) -> list[str]:
         """Options of the partition and of the command line."""
         return [*self.sched_access, *self.cli_options]
+
+
+class NamedNodes:
+    """The nodes of a scheduler that knows no more of them than their names."""
+
+    @abstractmethod
+    def allowed(self, job: Any) -> Collection[str]:
+        """The nodes that a job may have by its options; all of them without a job."""
+
+    def allnodes(self) -> set[Any]:
+        """Its nodes, as ReFrame asks for them."""
+        return {*map(AlwaysIdleNode, self.allowed(None))}
+
+    def filternodes(self, job: Any, nodes: Iterable[Any]) -> set[Any]:
+        """Those that a job may have."""
+        return {node for node in nodes if node.name in self.allowed(job)}
 
 
 def extras_of(scheduler: Any) -> Any:

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
-from fabricheck.localise.located import topology_of
-from fabricheck.localise.recorded import load
+from fabricheck.localise.recorded import load, topology_of
 from fabricheck.nodes.names import fold
 from fabricheck.reframe_ext.reframe import nodes_in_state, nodes_of
 from fabricheck.schedulers import scheduler_of

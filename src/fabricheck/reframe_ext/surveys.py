@@ -57,8 +57,7 @@ class FabricSurvey(EveryNode, Judged):
         """Wait below the wrapper that looks at the ports before and after."""
         self.executable = str(RANK_WRAPPER)
         self.executable_opts = ["sleep", str(self.pause)]
-        launcher = launcher_of(self.current_partition.launcher_type.registered_name)
-        self.job.launcher.options += launcher.without_mpi
+        self.job.launcher.options += launcher_of(self.launcher_name).without_mpi
 
     @sanity_function
     def read(self) -> bool:
@@ -151,9 +150,8 @@ class NodeSurvey(EveryNode, Judged):
     @run_before("run")
     def launch(self) -> None:
         """Let the survey launch the probe in the way in which programs are launched here."""
-        scheduler = self._scheduler
-        if scheduler.launcher.name and (scheduler.is_alone or not self.mpi):
-            self.job.launcher = getlauncher(scheduler.launcher.name)()
+        if self._scheduler.is_alone:
+            self.job.launcher = getlauncher(self._scheduler.launcher.name)()
         launcher = launcher_of(self._launcher)
         self.job.launcher.options += launcher.without_mpi
         rounds = _ROUNDS if launcher.shares_input and not self.mpi else 0

@@ -74,4 +74,5 @@ def in_one_allocation(partition: dict[str, Any]) -> dict[str, Any]:
         return alone
     wanted = asdict(AllocationExtra(nodes=made.nodes, time=made.time, after_builds=True))
     extras = {**partition.get("extras", {}), "allocation": wanted}
-    return {**alone, "scheduler": allocation.NAME, "extras": extras}
+    kept = scheduler_of(partition["scheduler"]).shares_nodes
+    return {**alone, "extras": extras, **({} if kept else {"scheduler": allocation.NAME})}

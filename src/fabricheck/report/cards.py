@@ -78,6 +78,11 @@ class CardTable:
     cells: Mapping[tuple[str, str], CardCell]
     accused: tuple[str, ...]
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no card is accused."""
+        return not self.accused
+
     def worst(self, port: str) -> CardCell:
         """The port's cell on the node where it is the slowest."""
         return max((self.cells[node, port] for node in self.nodes), key=lambda c: c.slower or 0)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from bokeh.models import BasicTicker, ColumnDataSource, FixedTicker, HoverTool, Range1d, TapTool
 
 from fabricheck.history.series import Series, SeriesKey
-from fabricheck.measures.metrics import Axis, Metric
+from fabricheck.measures.metrics import Axis, Metric, row_of
 from fabricheck.measures.registry import REGISTRY
 from fabricheck.report.charts import CRITICAL, GOOD, NEUTRAL, SERIES_COLORS, canvas, finish
 from fabricheck.report.history_view import HistoryView, Place, place_of, place_words
@@ -34,7 +34,7 @@ STEP: Final = 2e-3
 """Step of logarithms: values on the page are rounded to half of it, relative to themselves."""
 MISSING: Final = -(1 << 15)
 """Stands for a night without value."""
-MOST_VALUES: Final = 500_000
+MOST_VALUES: Final = 250_000
 """Values that a page has room for, whatever they are."""
 MOST_NIGHTS: Final = 400
 TREND: Final = "explorer-trend-chart"
@@ -173,8 +173,9 @@ class Explorer:
 
 def build_explorer(past: HistoryView) -> Explorer:
     """The last nights of all series, by case; a case is what one job measures."""
-    nights = lay_out(sorted(past.series, key=lambda each: _order(each.key)))
     changes = changes_of(past.trend.events)
+    chosen = (each for each in past.series if _is_telling(each.key) or each.key in changes)
+    nights = lay_out(sorted(chosen, key=lambda each: _order(each.key)))
     cases: dict[tuple[Place, str], int] = {}
     rows = []
     for row in nights.rows:
@@ -214,6 +215,16 @@ def build_explorer(past: HistoryView) -> Explorer:
         packed_steps(nights.steps),
         {row.series.key: number for number, row in enumerate(nights.rows)},
     )
+
+
+def _is_telling(key: SeriesKey) -> bool:
+    """Whether a series is on the page though it did not change: of a metric with sizes the figure
+    that stands for it at each size, and the others at the sizes of its key figures.
+    """
+    row = row_of(key.metric)
+    sized = row.key_figures if row and key.size else ()
+    statistics, sizes = {each for each, _ in sized}, {size for _, size in sized}
+    return not sized or key.statistic in statistics or key.size in sizes or None in sizes
 
 
 def _order(key: SeriesKey) -> tuple[Any, ...]:

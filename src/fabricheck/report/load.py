@@ -150,6 +150,9 @@ def build_case(
         status=status,
         causes=_causes(status, last, notes, [blocker.title for blocker in blockers]),
         disturbed_before=tuple(each.findings[0] for each in disturbed if each.findings),
+        critical_before=tuple(
+            each.findings[-1] for each in disturbed if each.gave == Level.CRITICAL
+        ),
     )
 
 

@@ -16,7 +16,8 @@ _CSS_LOAD = re.compile(r"@import|url\(\s*['\"]?(?!data:|#)", re.IGNORECASE)
 def outside_resources(html: str) -> list[str]:
     """What the page would load or lead to beyond itself: attributes, style sheets, refreshes.
 
-    Links inside the page (``#...``) and embedded data (``data:...``) are not beyond it. Text of
+    Links inside the page (``#...``) and embedded data (``data:...``) are not beyond it, and neither
+    is a link to a file of this machine, which loads nothing until somebody follows it. Text of
     scripts is not looked at: the page's content security policy, which must be there, denies them
     every connection.
     """
@@ -67,7 +68,9 @@ class _Scan(HTMLParser):
             self.found.append(f"style sheet with {match[0]}")
 
     def _attribute(self, tag: str, name: str, value: str) -> None:
-        inside = value.startswith(("#", "data:"))
+        inside = value.startswith(("#", "data:")) or (
+            (tag, name) == ("a", "href") and value.startswith("file:///")
+        )
         if name in _LOADING and not inside:
             self.found.append(f"<{tag} {name}={value!r}>")
         if name == "style" and (match := _CSS_LOAD.search(value)):

@@ -4,21 +4,21 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
 
 from fabricheck.localise.nodes import words as node_words
 from fabricheck.nodes.names import fold
-from fabricheck.report import charts, explorer, past, sections
+from fabricheck.report import by_node, charts, explorer, past, sections
 from fabricheck.report.cards import worst_tables
 from fabricheck.report.curves import groups
 from fabricheck.report.files import write_whole
+from fabricheck.report.headline import headline
 from fabricheck.report.history_view import HistoryView
 from fabricheck.report.matrix import build_matrix, parts
 from fabricheck.report.offline import require_offline
 from fabricheck.report.phases import phase_chart, phase_figures
 from fabricheck.report.places import place_views
 from fabricheck.report.run import ReportedRun
-from fabricheck.report.summary import Summary, of_fabric, reference_legend
+from fabricheck.report.summary import Summary, reference_legend
 from fabricheck.report.timeline import timeline
 from fabricheck.trend import trend_text
 from fabricheck.trend.detect import SHOWN_DAYS
@@ -81,7 +81,10 @@ def render(
     packed = of_history["explorer"]
     if packed:
         documents |= explorer.explorer_charts()
-    packs = {"charts": explorer.packed_json(documents)} if documents else {}
+    packs = {}
+    if documents:
+        library = explorer.packed(charts.library().encode())
+        packs = {"library": library, "charts": explorer.packed_json(documents)}
     if packed:
         packs |= {"explorer-index": packed.index, "explorer-values": packed.values}
     verdict = of_history["history_verdict"]
@@ -90,7 +93,9 @@ def render(
     return page.render(
         run=run,
         summary=summary,
-        of_fabric=of_fabric(summary),
+        head=headline(run, summary),
+        node_rows=by_node.node_rows(run, summary),
+        shown_nodes=by_node.SHOWN,
         shown_problems=SHOWN_PROBLEMS,
         shown_causes=SHOWN_CAUSES,
         tone=_RED if worse else summary.verdict.color,
@@ -111,7 +116,6 @@ def render(
         provenance=sections.provenance(run),
         unread=unread,
         packs=packs,
-        bokeh=Markup(charts.library()),  # noqa: S704
         **of_history,
     )
 
@@ -162,8 +166,8 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     words = ("amount", "levels", "moment", "series_words", "typical", "where_words")
-    parts_of_page = ("description", "figure", "metric_views", "node_status")
-    environment.filters["nodes"] = fold
+    shown = ("description", "figure", "known_failure", "links", "metric_views", "node_status")
+    environment.filters |= {"nodes": fold, "identity": id}
     environment.filters |= {name: getattr(trend_text, name) for name in words}
-    environment.filters |= {name: getattr(sections, name) for name in parts_of_page}
+    environment.filters |= {name: getattr(sections, name) for name in shown}
     return environment

@@ -60,6 +60,8 @@ def history_verdict(past: HistoryView) -> HistoryVerdict:
     word, sentence = verdict(trend, past.events)
     if slow := [" or ".join(lemon.nodes) for each in past.nodes for lemon in each.lemons]:
         word, sentence = TrendVerdict.WORSE, f"slow: {', '.join(slow)}; {sentence}"
+    if back := [found.what for each in past.nodes for found in each.returning]:
+        word, sentence = TrendVerdict.WORSE, f"comes and goes: {', '.join(back)}; {sentence}"
     if not past.holds_run:
         sentence += "; this run is not in the history yet: run fabricheck history refresh"
     if not trend.judged:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,14 @@ class ReportedCase(record.CaseEntry):
     """One test case: the last attempt as the record has it, its status, and why.
 
     ``causes`` say why the case is not good, most telling first; empty when it is.
-    ``disturbed_before`` says what disturbed the attempts before this one.
+    ``disturbed_before`` says what disturbed the attempts before this one, ``critical_before`` what
+    the values of those gave that were critical.
     """
 
     status: Status
     causes: tuple[str, ...] = ()
     disturbed_before: tuple[str, ...] = ()
+    critical_before: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -93,6 +95,18 @@ class ReportedRun:
     def started(self) -> str:
         """When it began, as ISO 8601 where ReFrame's form is known."""
         return _readable(self.told("time_start"))
+
+    @property
+    def began(self) -> str:
+        """When it began, to the minute: in UTC, and in the time of this machine beside it."""
+        try:
+            time = datetime.fromisoformat(self.started).astimezone(UTC)
+        except ValueError:
+            return self.started
+        local = time.astimezone()
+        day = "" if local.date() == time.date() else f"{local:%Y-%m-%d} "
+        beside = f" ({day}{local:%H:%M %Z})" if local.utcoffset() else ""
+        return f"{time:%Y-%m-%d %H:%M} UTC{beside}"
 
     @property
     def ended(self) -> str:

@@ -1,12 +1,15 @@
 """What the parts of the page show, ready for the template: words and figures, no decisions left."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+from urllib.parse import quote
 
 from fabricheck.judge.levels import Level
 from fabricheck.measures.metrics import row_of, size_label
 from fabricheck.measures.registry import FAMILIES, REGISTRY
+from fabricheck.provenance import SUITE
 from fabricheck.record.entries import Sample
 from fabricheck.report import charts
 from fabricheck.report.curves import Group, anchor, measured, series
@@ -14,8 +17,13 @@ from fabricheck.report.matrix import BenchmarkRow, Matrix, Part, key_figures
 from fabricheck.report.past import Sparkline
 from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
-from fabricheck.report.summary import Summary
+from fabricheck.report.summary import Problem, Summary
 from fabricheck.units import TABLE_UNITS, in_table, with_unit
+
+_CODE: Final = re.compile(r"\bFC\d{4}\b")
+_MANY: Final = 12
+_CODES: Final = "docs/reference/errors.md"
+_KNOWN: Final = re.compile(r"known failure: ([^;]+)|marked as known failure \(([^)]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +179,11 @@ def _ends(group: Group, metric: str) -> Iterator[str]:
 def _rows(
     case: ReportedCase, metric: str, statistics: Sequence[str], sizes: Iterable[int | None]
 ) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
-    """The rows of a case: each size that it has, with its statistics and bounds."""
+    """The rows of a case: its sizes, with statistics and bounds; of many good ones each second."""
     samples = {(s.statistic, s.size): s for s in case.samples if s.metric == metric}
+    sizes = list(sizes)
+    if case.status is Status.GOOD and len(sizes) > _MANY:
+        sizes = [*sizes[:-1:2], sizes[-1]]
     for size in sizes:
         found = [samples.get((name, size)) for name in statistics]
         if any(found):
@@ -188,6 +199,23 @@ def _table_cell(sample: Sample | None) -> tuple[str, str]:
     level = sample.level or "no level"
     text = "no figure" if sample.value is None else in_table(sample.value, sample.unit)
     return text, "" if level == Status.GOOD else level
+
+
+def links(case: ReportedCase) -> list[tuple[str, str]]:
+    """Files beside what is known of a case, each with its address: its log, the page of its code.
+
+    They lead to this machine's disk: on another one only the words are of use.
+    """
+    found = [(case.output, case.output)] if case.output.startswith("/") else []
+    codes = sorted({code for cause in case.causes for code in _CODE.findall(cause)})
+    found += [(code, f"{SUITE / _CODES}#{code.lower()}") for code in codes]
+    return [(words, f"file://{quote(path, safe='/#')}") for words, path in found]
+
+
+def known_failure(problem: Problem) -> str:
+    """Why it is known not to be met, with the owner or ticket that the reference names."""
+    reasons = (_KNOWN.findall(cause) for case in problem.cases for cause in case.causes)
+    return "; ".join(sorted({reason for found in reasons for reason in found}))
 
 
 def node_status(level: Any) -> Status:

@@ -156,26 +156,15 @@ def ran_again(run: ReportedRun) -> str:
     """How many cases were disturbed and ran once more, by what, and what became of them."""
     cases = run.ran_again
     still = sum(case.status is Status.DISTURBED for case in cases)
+    first = sum(bool(case.critical_before) and case.status.judged for case in cases)
+    critical = f", {first} critical at first and judged by the second run" if first else ""
     return (
-        f"RAN AGAIN: {_cases(len(cases))} that other work disturbed, "
-        f"{still or 'none'} of them again; {cases[0].title}: {cases[0].disturbed_before[0]}"
+        f"RAN AGAIN: {counted(len(cases))} that other work disturbed, "
+        f"{still or 'none'} of them again{critical}; "
+        f"{cases[0].title}: {cases[0].disturbed_before[0]}"
     )
 
 
-def of_fabric(summary: Summary) -> str:
-    """Whether the fabric is all right, in a sentence: the verdict alone is that of the worst case,
-    which may have proved nothing.
-    """
-    judged = sum(number for status, number in summary.counts.items() if status.judged)
-    critical = summary.counts[Status.CRITICAL]
-    words = f"{critical or 'nothing'} critical in {_cases(judged)} judged" if judged else "unknown"
-    silent = sum(n for status, n in summary.counts.items() if not (status.judged or status.passes))
-    if silent:
-        words += f"; {_cases(silent)} without a verdict"
-    if Status.INCOMPLETE in {problem.status for problem in summary.problems}:
-        words += "; the record is incomplete"
-    return f"The fabric: {words}"
-
-
-def _cases(number: int) -> str:
+def counted(number: int) -> str:
+    """So many cases, in words."""
     return f"{number} case{'' if number == 1 else 's'}"

@@ -12,10 +12,11 @@ from rich.text import Text
 from fabricheck.nodes.names import fold
 from fabricheck.record.entries import Sample
 from fabricheck.report.cards import CardTable, worst_tables
+from fabricheck.report.headline import headline
 from fabricheck.report.matrix import BenchmarkRow, Column, Matrix, build_matrix, key_figures
 from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
-from fabricheck.report.summary import Problem, Summary, of_fabric, ran_again, reference_legend
+from fabricheck.report.summary import Problem, Summary, ran_again, reference_legend
 from fabricheck.units import TABLE_UNITS, in_cell, with_unit
 
 TEXT_LINES = 20
@@ -50,7 +51,7 @@ def _verdict(run: ReportedRun, summary: Summary, console: Console) -> list[Text]
     verdict = summary.verdict
     head = Text.assemble(
         (f" {_symbol(verdict, console)} {verdict.upper()} ", _style(verdict) + " reverse"),
-        f"  {', '.join(run.systems) or 'unknown system'}, {run.started}, ",
+        f"  {', '.join(run.systems) or 'unknown system'}, {run.began}, ",
         f"commit {', '.join(run.commits) or 'unknown'}",
     )
     counts = [
@@ -67,7 +68,8 @@ def _verdict(run: ReportedRun, summary: Summary, console: Console) -> list[Text]
         if lines[-1].cell_len + text.cell_len > console.width:
             lines.append(Text("  "))
         lines[-1].append_text(text).append(" ")
-    return [*lines, Text(of_fabric(summary)), Text(run.which)]
+    head = headline(run, summary)
+    return [*lines, *map(Text, (head.fabric, head.run, head.next, run.which))]
 
 
 def _lacking(run: ReportedRun, console: Console) -> list[str]:
@@ -77,7 +79,7 @@ def _lacking(run: ReportedRun, console: Console) -> list[str]:
 def _problem_lines(run: ReportedRun, summary: Summary, console: Console) -> list[Text]:
     """One entry for each problem, as many as the line budget holds, and how many were left out."""
     above = [*_lacking(run, console), *summary.shared]
-    budget = TEXT_LINES - 6 - bool(run.ran_again) - len(above)
+    budget = TEXT_LINES - 8 - bool(run.ran_again) - len(above)
     lines: list[Text] = []
     for number, problem in enumerate(summary.problems):
         entry = _problem(problem, console)

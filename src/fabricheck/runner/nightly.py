@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ _BAD: Final = 2
 _MAIL_SECONDS: Final = 120
 _PROBLEMS: Final = 3
 _NOTES: Final = 5
+_CAUSE: Final = 100
+"""Characters of the cause in the subject."""
 _HEAD_BYTES: Final = 4096
 _RUN_REPORT: Final = re.compile(r"run-[0-9]+\.json")
 
@@ -299,7 +302,8 @@ class _Sequence:
         if failed:
             verdict = f"FAILED in {', '.join(failed)}"
         found = self._told("page")
-        head = [f"{verdict}: {_counted(found)}night of {self._night.began:%Y-%m-%d %H:%M} UTC"]
+        night = f"night of {self._night.began:%Y-%m-%d %H:%M} UTC"
+        head = [f"{verdict}: {_counted(found)}{night}{_first_cause(found)}"]
         for step in failed:
             last = [line for line in self._said(step) if line.strip()][-1:] or ["no output"]
             head.append(f"{step} ended with exit code {self._codes[step]}: {last[0]}")
@@ -356,13 +360,22 @@ def _counted(found: Mapping[str, Any]) -> str:
     return f"{', '.join([*found['systems'], *words])}: "
 
 
+def _cause(problem: Mapping[str, Any]) -> str:
+    where = f" on {fold(problem['nodes'])}" if problem["nodes"] else ""
+    return f"{problem['subject']}{where}: {problem['causes'][0]}"
+
+
+def _first_cause(found: Mapping[str, Any]) -> str:
+    """What stands out first, for the subject: a card, what red cases share, or the worst case."""
+    causes = [*found["shared"], *map(_cause, found["problems"])] if found else []
+    return f": {textwrap.shorten(causes[0], _CAUSE, placeholder=' ...')}" if causes else ""
+
+
 def _found(found: Mapping[str, Any]) -> list[str]:
-    """Whether the fabric is all right, what was not measured, and the worst problems."""
-    lines = [found["fabric"]]
+    """Fabric, run, what to do next, what was not measured, and the worst problems."""
+    lines = [*(found[name] for name in ("fabric", "run", "next")), *found["shared"]]
     lines += [f"NOT MEASURED: {found['lacking']}"] if found["lacking"] else []
-    for each in found["problems"][:_PROBLEMS]:
-        where = f" on {fold(each['nodes'])}" if each["nodes"] else ""
-        lines.append(f"{each['status']} {each['subject']}{where}: {each['causes'][0]}")
+    lines += [f"{each['status']} {_cause(each)}" for each in found["problems"][:_PROBLEMS]]
     left = len(found["problems"]) - _PROBLEMS
     return lines + ([f"... and {left} more: see {PAGE}"] if left > 0 else [])
 

@@ -1,10 +1,13 @@
 """What to run, checked against what the suite and the site have before anything starts."""
 
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from reframe.utility.typecheck import Duration
 
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference_file import exists, load, path_of
@@ -12,7 +15,15 @@ from fabricheck.measures.benchmark import RUNS, Benchmark
 from fabricheck.measures.registry import FAMILIES, REGISTRY, programs_of
 from fabricheck.measures.registry import find as find_benchmark
 from fabricheck.provenance import folders
-from fabricheck.reframe_ext.config import find_system, lacking_environments, why_lacking
+from fabricheck.reframe_ext.config import (
+    MAX_JOBS,
+    find_system,
+    lacking_environments,
+    why_lacking,
+)
+from fabricheck.reframe_ext.judged import TIME
+from fabricheck.schedulers import scheduler_of
+from fabricheck.schedulers.protocol import ASKED
 from fabricheck.sites.extras import EnvironmentExtras
 from fabricheck.transports.families import families
 from fabricheck.transports.placement import parts
@@ -105,6 +116,51 @@ def lacking(suite: Path, selection: RunSelection) -> list[str]:
             for t in selection.transports
         )
     ]
+
+
+def job_options(suite: Path, system: str, asked: Mapping[str, Any]) -> list[str]:
+    """The options of ``reframe`` with which every job of a system asks its scheduler for more.
+
+    The time of a job and the number of jobs at once go to ReFrame by its environment.
+
+    Args:
+        suite: root of the suite.
+        system: name of the system.
+        asked: values of ``ASKED``, ``time`` and ``maxjobs``; what is empty is not asked.
+
+    Raises:
+        FabricheckError: for what a scheduler of the system can't do, and for no duration.
+    """
+    if limit := asked["time"]:
+        try:
+            Duration(limit)
+        except ValueError:
+            raise FabricheckError(
+                f"FC0942 expected a duration such as 30m or 1h30m for --time, found {limit!r}"
+            ) from None
+    _, found = find_system(suite, system)
+    of_partition: dict[tuple[str, ...], str] = {}
+    for partition in found["partitions"]:
+        scheduler = scheduler_of(partition["scheduler"])
+        wanted = [key for key in ASKED if asked[key]]
+        for key in wanted:
+            if key not in scheduler.words:
+                raise FabricheckError(
+                    f"FC0941 expected options that the scheduler {partition['scheduler']} of "
+                    f"partition {partition['name']} takes ("
+                    f"{', '.join(f'--{each}' for each in scheduler.words) or 'none'}), found "
+                    f"--{key}: leave it out"
+                )
+        words = (scheduler.asked(key, asked[key]) for key in wanted)
+        of_partition.setdefault(tuple(filter(None, words)), partition["name"])
+    if len(of_partition) > 1:
+        names = " and ".join(of_partition.values())
+        raise FabricheckError(
+            f"FC0943 expected one kind of scheduler for all of system {system}, found several, of "
+            f"{names}, which take other words: run reframe -J for one of them"
+        )
+    os.environ.update({TIME: limit, MAX_JOBS: str(asked["maxjobs"] or "")})
+    return [f"--job-option={word}" for words in of_partition for word in words]
 
 
 def check(suite: Path, selection: RunSelection) -> None:

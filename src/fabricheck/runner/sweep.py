@@ -23,7 +23,6 @@ from fabricheck.provenance import session as name_of_session
 from fabricheck.record.costs import Key, costs
 from fabricheck.record.entries import SWEEP, CaseEntry
 from fabricheck.record.read import read_session
-from fabricheck.reframe_ext import allocation
 from fabricheck.reframe_ext.config import find_system
 from fabricheck.reframe_ext.matrix import CheckCase
 from fabricheck.reframe_ext.varied import Plan, place_in_order
@@ -153,10 +152,10 @@ def _require_one_allocation(suite: Path, system: str, partition: str) -> None:
     _, found = find_system(suite, system)
     name = next(p["scheduler"] for p in found["partitions"] if p["name"] == partition)
     scheduler = scheduler_of(name)
-    if not scheduler.is_alone and scheduler.name != scheduler_of(allocation.NAME).name:
+    if not scheduler.lists_nodes:
         raise FabricheckError(
-            f"FC2905 expected a partition of Slurm, or of one machine alone, found {partition}, "
-            f"whose scheduler {name} makes a job of each run: sweep on another"
+            "FC2905 expected a partition of Slurm, of hosts, or of one machine alone, found "
+            f"{partition}, whose scheduler {name} makes a job of each run: sweep on another"
         )
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from fabricheck.nodes.names import fold
+from fabricheck.schedulers.hosts import EACH_HOST
+from fabricheck.schedulers.hosts import HOSTS as LISTED
 from fabricheck.schedulers.local import Local
 from fabricheck.schedulers.protocol import Launcher, Scheduler
 from fabricheck.schedulers.slurm import ROWS, SLURM, SRUN
@@ -18,8 +20,8 @@ from fabricheck.schedulers.unseen import ROWS as UNSEEN
 LOCAL: Final = Local()
 HOSTS: Final = Path(__file__).with_name("hosts.sh")
 """Prints the host of each rank, for launchers that take ranks from a list."""
-SCHEDULERS: Final[dict[str, Scheduler]] = {LOCAL.name: LOCAL, **ROWS, **UNSEEN}
-LAUNCHERS: Final = {SRUN.name: SRUN}
+SCHEDULERS: Final[dict[str, Scheduler]] = {LOCAL.name: LOCAL, **ROWS, "hosts": LISTED, **UNSEEN}
+LAUNCHERS: Final = {SRUN.name: SRUN, EACH_HOST.name: EACH_HOST}
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _LONGEST: Final = 60
 """Characters of a reason, of which schedulers show few."""
@@ -33,6 +35,19 @@ def scheduler_of(name: str) -> Scheduler:
 def launcher_of(name: str) -> Launcher:
     """The launcher that ReFrame has under a name."""
     return LAUNCHERS.get(name) or Launcher(name=name)
+
+
+def launcher_for(scheduler: str, launcher: str, *, mpi: str) -> str:
+    """ReFrame's name of what starts the ranks of a case.
+
+    Args:
+        scheduler: of the partition.
+        launcher: likewise.
+        mpi: family of the MPI; empty for what needs none, which an MPI's launcher, if the
+            environment has one at all, would start with less.
+    """
+    own = scheduler_of(scheduler)
+    return launcher if mpi or own.is_alone else own.launcher.name or launcher
 
 
 def here() -> Scheduler:

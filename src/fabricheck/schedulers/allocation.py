@@ -48,6 +48,14 @@ class Held:
         """Why it ended, as far as anything says it."""
         return "it is the one that ReFrame was started in: start again in another"
 
+    def variables(self, job: Any) -> dict[str, str]:
+        """What the script of a job of ReFrame on some of the nodes finds in its environment."""
+        return step_variables(job, self)
+
+    def signal(self, job: Any, name: str) -> None:
+        """Send a signal to all ranks of a job of ReFrame."""
+        signal_steps(self.job, job.nodes, name)
+
     def release(self) -> None:
         """Give back what is not another's."""
 

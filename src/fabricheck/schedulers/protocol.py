@@ -13,6 +13,9 @@ from fabricheck.errors import FabricheckError
 Run = Callable[[Sequence[str]], str]
 """Runs a tool and gives its output (``asking.ask``)."""
 
+ASKED: Final = ("nodelist", "exclude", "reservation", "account")
+"""What a run may ask of a scheduler, beside what its cases need."""
+
 _NEVER: Final = re.compile(r"(?!)")
 
 
@@ -103,6 +106,8 @@ class Scheduler:
         name: what people call it.
         command: what must be on PATH to start a job.
         lists_nodes: whether its nodes are known, as checks of every node (``surveys_nodes``) need.
+        shares_nodes: whether its cases are on the same nodes, one after the other, anyway.
+        shortcoming: what it can't do for cases, as far as ReFrame goes, in a sentence.
         is_alone: whether this machine is all there is.
         once: options by which a job whose node died ends, and is not begun again on others.
         launcher: what starts a program without MPI once on each node; empty: the partition's.
@@ -113,6 +118,7 @@ class Scheduler:
         restarts_variable: and the one with how often it began again.
         nodes_variable: and the one with its nodes.
         keep_off: lines for an administrator: what leaves nodes out, what keeps users off them.
+        words: its options for what a run may ask for (``ASKED``), with ``{}`` for the value.
         by_name: the option that names the nodes of a job; empty for one that takes no names.
         idle: ReFrame's word for the states of nodes that can run a job now.
         before: what to put before a command of it.
@@ -125,6 +131,8 @@ class Scheduler:
     patience: float = PATIENCE
     once: tuple[str, ...] = ()
     lists_nodes: ClassVar[bool] = False
+    shares_nodes: ClassVar[bool] = False
+    shortcoming: ClassVar[str] = ""
     is_alone: ClassVar[bool] = False
     launcher: ClassVar[Launcher] = Launcher(name="")
     lists: ClassVar[tuple[str, ...]] = ()
@@ -134,6 +142,7 @@ class Scheduler:
     restarts_variable: ClassVar[str] = ""
     nodes_variable: ClassVar[str] = ""
     keep_off: ClassVar[tuple[str, ...]] = ("without: {nodes}",)
+    words: ClassVar[Mapping[str, str]] = {}
     by_name: ClassVar[str] = ""
     idle: ClassVar[str] = "idle"
 
@@ -147,6 +156,14 @@ class Scheduler:
     """In them, that the scheduler ended the job."""
     own_line: ClassVar[re.Pattern[str]] = _NEVER
     """A line of them that is its own, not the program's."""
+
+    def asked(self, key: str, value: str) -> str:
+        """Its option for one of ``ASKED``; empty where it can't do that, or nothing need be said.
+
+        Raises:
+            FabricheckError: if it does not answer.
+        """
+        return self.words.get(key, "").format(value)
 
     def version(self) -> str:
         """What it says of its version; empty where it says nothing."""
@@ -204,6 +221,11 @@ class Scheduler:
         """
         number = environment.get(self.job_variable, "")
         return number, int(environment.get(self.restarts_variable, 0))
+
+    @property
+    def can_stress(self) -> bool:
+        """Whether it starts jobs of a stress."""
+        return type(self).submit is not Scheduler.submit
 
     def running(self, name: str) -> str:
         """The job of a name that waits or runs; empty if there is none."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 
 from fabricheck.asking import UnansweredError, ask, told
 from fabricheck.errors import FabricheckError
+from fabricheck.nodes.names import fold, unfold
 from fabricheck.schedulers.protocol import Launcher, Partition, Phase, Run, Scheduler, Standing
 
 _ALLOCATION: Final = "--nodelist=$SLURM_JOB_NODELIST --ntasks-per-node=1 --ntasks=$SLURM_NNODES"
@@ -64,9 +65,15 @@ class Slurm(Scheduler):
         "without: --exclude={nodes}",
         "as an administrator: scontrol update nodename={nodes} state=drain reason='{reason}'",
     )
+    words: ClassVar[Mapping[str, str]] = {
+        # sbatch refuses a list of more nodes than a job has.
+        "nodelist": "--exclude={}",
+        **{key: f"--{key}={{}}" for key in ("exclude", "reservation", "account")},
+    }
     by_name: ClassVar[str] = "--nodelist="
-    # A node that has just ended a job is as good as idle.
-    idle: ClassVar[str] = "idle|idle+completing"
+    # A node that has just ended a job is as good as idle; one of a reservation is only asked for by
+    # who names that.
+    idle: ClassVar[str] = "idle|idle+completing|idle+reserved|idle+maintenance+reserved"
 
     # "JOB 7 ON n1 CANCELLED ... DUE TO NODE FAILURE" names the node that ran the batch script, not
     # the one that failed; srun names that one.
@@ -76,6 +83,12 @@ class Slurm(Scheduler):
     lost_place: ClassVar[re.Pattern[str]] = re.compile(r"io error with slurmstepd on node (\d+)")
     time_limit: ClassVar[re.Pattern[str]] = re.compile(r"DUE TO TIME LIMIT", re.I)
     own_line: ClassVar[re.Pattern[str]] = re.compile(r"(srun|slurmstepd)\b.*:")
+
+    def asked(self, key: str, value: str) -> str:
+        """Its option; that only some nodes will do, it takes as that others won't."""
+        if key == "nodelist":
+            value = fold(set(self.node_states()) - set(unfold(value)))
+        return super().asked(key, value) if value else ""
 
     def node_states(self) -> dict[str, str]:
         """Its word for the state of each node, as in sinfo(1)."""

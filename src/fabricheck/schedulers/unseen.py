@@ -13,6 +13,7 @@ from ClusterShell.NodeSet import NodeSet
 
 from fabricheck.asking import UnansweredError, ask
 from fabricheck.errors import FabricheckError
+from fabricheck.nodes.names import unfold
 from fabricheck.schedulers.protocol import Scheduler
 
 _NODE: Final = re.compile(r"^(\S+)$(?:\n(?!\S).*)*?\n\s+state = (.+)$", re.MULTILINE)
@@ -53,6 +54,8 @@ class Pbs(_Unseen):
     command: str = "qsub"
     once: tuple[str, ...] = ("-r n",)
     says_version: ClassVar[tuple[str, ...]] = ("qstat", "--version")
+    # A reservation of PBS is a queue.
+    words: ClassVar[Mapping[str, str]] = {"reservation": "-q {}", "account": "-A {}"}
     job_variable: ClassVar[str] = "PBS_JOBID"
     keep_off: ClassVar[tuple[str, ...]] = (
         "without: name the others, -l select=1:host=NODE+...",
@@ -73,6 +76,7 @@ class Torque(Pbs):
     """Torque, whose reason is a note."""
 
     name: str = "Torque"
+    words: ClassVar[Mapping[str, str]] = {"account": "-A {}"}
     keep_off: ClassVar[tuple[str, ...]] = (
         "without: name the others, -l nodes=NODE+...",
         "as an administrator: pbsnodes -N '{reason}' -o {each}",
@@ -86,6 +90,12 @@ class Lsf(_Unseen):
     name: str = "LSF"
     command: str = "bsub"
     says_version: ClassVar[tuple[str, ...]] = ("lsid", "-V")
+    words: ClassVar[Mapping[str, str]] = {
+        "nodelist": '-m "{}"',
+        "exclude": '-R "select[{}]"',
+        "reservation": "-U {}",
+        "account": "-P {}",
+    }
     job_variable: ClassVar[str] = "LSB_JOBID"
     keep_off: ClassVar[tuple[str, ...]] = (
         "without: -R \"select[hname!='NODE']\" for each of {each}",
@@ -95,6 +105,14 @@ class Lsf(_Unseen):
     own_line: ClassVar[re.Pattern[str]] = re.compile(r"TERM_[A-Z]+:")
     asks_states: ClassVar[tuple[str, ...]] = ("bhosts", "-w")
     silent: ClassVar[re.Pattern[str]] = re.compile(r"^(unavail|unreach|unlicensed|closed_LIM)")
+
+    def asked(self, key: str, value: str) -> str:
+        """Its option; it folds no names."""
+        if key == "nodelist":
+            value = " ".join(unfold(value))
+        elif key == "exclude":
+            value = " && ".join(f"hname!='{node}'" for node in unfold(value))
+        return super().asked(key, value)
 
     def read_states(self, text: str) -> dict[str, str]:
         """The states that ``bhosts -w`` printed, below its header."""
@@ -107,6 +125,9 @@ class Flux(_Unseen):
     """Flux."""
 
     name: str = "Flux"
+    shortcoming: ClassVar[str] = (
+        "ReFrame asks Flux for one task, whatever a case has: no case of two ranks can run"
+    )
     command: str = "flux"
     says_version: ClassVar[tuple[str, ...]] = ("flux", "version")
     job_variable: ClassVar[str] = "FLUX_JOB_ID"

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import Any, Self, get_args
 
-import msgspec
-
 from fabricheck.transports.settings import Ports
 
 # Bit 15 of a pkey says full member; UCX and MVAPICH2 ask for the partition by the other bits.
@@ -39,6 +37,9 @@ class Section:
         Args:
             given: its keys; ReFrame adds ``scheduler`` and ``launcher`` to extras.
         """
+        # `fabricheck node` without a partition reads none, and runs before each job.
+        import msgspec
+
         return msgspec.convert(given or {}, cls)
 
     @classmethod
@@ -177,6 +178,9 @@ class PartitionExtras(Section):
             `{nodes: 4, time: 2h}`; `side_by_side: true` lets cases run at the same time on
             different nodes, `after_builds: true` lets them begin when no build of ReFrame is
             running. Default: one at a time
+        hosts: the nodes of a partition with `scheduler: hosts`, by the names that
+            [they give themselves](#hosts-without-a-scheduler).
+        remote_shell: a program that runs, on one of `hosts`, what follows its name. Default: `ssh`
         max_pending_time: how long a job may wait to begin, such as `10m`.
         osu_iterations: iterations of each size, for OSU, which knows no time budget.
         allreduce_lab: of [allreduce_lab](programs/allreduce_lab.md): `link_rate` (Mbit/s of a link
@@ -221,6 +225,8 @@ class PartitionExtras(Section):
     stress: StressExtra | None = None
     size_step: int | None = _key("size_step")
     allocation: AllocationExtra | None = None
+    hosts: tuple[str, ...] = _key("texts", ())
+    remote_shell: str = _key("text", "ssh")
     max_pending_time: str | None = _key("duration")
     osu_iterations: int | None = _key("count")
     allreduce_lab: AllreduceExtra = field(default_factory=AllreduceExtra)

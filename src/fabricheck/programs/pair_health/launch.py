@@ -11,7 +11,8 @@ from fabricheck.launch import gpu, mpi
 from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
-from fabricheck.localise.located import FEWEST_NODES, ROUND_SECONDS, dead_ports, topology_of
+from fabricheck.localise.located import FEWEST_NODES, ROUND_SECONDS, dead_ports
+from fabricheck.localise.recorded import topology_of
 from fabricheck.measures.gpu import GpuPath
 from fabricheck.programs.pair_health.entries import BENCHMARKS, MESSAGE, NCCL, PING, PROGRAM
 from fabricheck.schedulers import launcher_of
@@ -39,7 +40,7 @@ def cases(family: str) -> list[Case]:
         found.setdefault(case.placement.transport.name, case)
     ports = offered_ports() if "rc" in found else ()
     alone = [replace(found["rc"].placement, port=port) for port in ports]
-    count = min((each.placement.num_nodes for each in found.values()), default=FEWEST_NODES)
+    count = min(each.placement.num_nodes for each in found.values())
     by_nccl = [Case(NCCL, Placement(find(name), count)) for name in ("nccl_ib", "nccl_socket")]
     return [*found.values(), *(Case("pair_health", place) for place in alone), *by_nccl]
 

@@ -12,6 +12,10 @@ if (!("DecompressionStream" in window)) {
   throw new Error("fabricheck: the charts need a browser with DecompressionStream");
 }
 
+// The library of the charts, which the page holds packed.
+document.head.append(Object.assign(document.createElement("script"), {
+  textContent: new TextDecoder().decode(await unpack("library")),
+}));
 const documents = new Map(Object.entries(await unpackJson("charts")));
 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
