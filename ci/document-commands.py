@@ -30,13 +30,17 @@ Row = tuple[str, str]
 
 def section(command: Any, context: Any, common: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     """A command, and those below it."""
+    if command.name == "testbed":
+        about, names = command.help.rstrip("."), ", ".join(command.list_commands(context))
+        yield from ("", "### testbed", "")
+        yield wrapped(f"{about}: {names} ([testbed.md](testbed.md)).", "")
+        return
     if hasattr(command, "list_commands"):
         for name in command.list_commands(context):
             yield from section(*below(command, context, name), common)
         return
     yield from ("", f"### {context.command_path.partition(' ')[2]}", "", *words(command.help or ""))
-    if "testbed" not in context.command_path:  # Its page has what they do.
-        yield from listed(rows(command, context), common)
+    yield from listed(rows(command, context), common)
 
 
 def grouped(app: Any, context: Any, common: Mapping[str, Sequence[Row]]) -> Iterator[str]:
@@ -77,13 +81,14 @@ def words(text: str) -> Iterator[str]:
     verdicts = [f"{code}: {when}" for code, when in meanings if code in "13"]
     yield about
     if verdicts:
-        yield from ("", fill(f"Exit code {' '.join(verdicts)}", WIDTH))
+        yield from ("", wrapped(f"Exit code {' '.join(verdicts)}", ""))
 
 
 def listed(given: Sequence[Row], common: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     """Arguments and options; those that several commands have alike by name alone."""
     alike = [row for row in given if row in common.get(key_of(row), ())]
     own = [row for row in given if row not in alike]
+    alike = [row for row in alike if row[0] != "--json"]  # Nearly all commands have it.
     if own or alike:
         yield ""
     yield from map(item, own)
@@ -101,9 +106,11 @@ def item(row: Row) -> str:
     return wrapped(f"- `{row[0]}`: {row[1]}")
 
 
-def wrapped(line: str) -> str:
-    """A line of a list as wide as it may be."""
-    return fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+def wrapped(line: str, indent: str = "  ") -> str:
+    """Text as wide as it may be; of a list, unless said otherwise."""
+    return fill(
+        line, WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    )
 
 
 def rows(command: Any, context: Any) -> list[Row]:

@@ -9,7 +9,7 @@ example:
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fabricheck.judge.levels import Level
@@ -38,23 +38,25 @@ def version(entry: CaseEntry) -> str:
 
 
 def table(perflogs: Path) -> Iterator[str]:
-    """A line for each MPI and partition: benchmarks over each transport, on how many nodes."""
-    yield "| MPI | on | last | transport: benchmarks (nodes) |"
-    yield "|---|---|---|---|"
-    found: dict[tuple[str, str], list[CaseEntry]] = {}
-    for each in proved(perflogs):
-        found.setdefault((version(each), f"{each.system}:{each.partition}"), []).append(each)
-    for (mpi, where), cases in sorted(found.items()):
-        last = max(each.time for each in cases)[:10]
-        yield f"| {mpi} | {where} | {last} | {'; '.join(transports(cases))} |"
+    """A line for each MPI: benchmarks over each transport, with all numbers of nodes above it."""
+    cases = [*proved(perflogs)]
+    transports = sorted({str(each.transport) for each in cases})
+    heads = (f"`{name}`, nodes: {nodes(cases, name)}" for name in transports)
+    yield f"| MPI | last | {' | '.join(heads)} |"
+    yield "|---|---|" + "---|" * len(transports)
+    for mpi in sorted({version(each) for each in cases}):
+        own = [each for each in cases if version(each) == mpi]
+        found = (
+            len({each.benchmark for each in own if each.transport == name}) for name in transports
+        )
+        last = max(each.time for each in own)[:10]
+        yield f"| {mpi} | {last} | {' | '.join(str(count or '-') for count in found)} |"
 
 
-def transports(cases: Sequence[CaseEntry]) -> Iterator[str]:
-    """Each transport with the number of its benchmarks and the numbers of nodes."""
-    for transport in sorted({str(each.transport) for each in cases}):
-        own = [each for each in cases if each.transport == transport]
-        nodes = ", ".join(map(str, sorted({each.num_nodes for each in own})))
-        yield f"`{transport}`: {len({each.benchmark for each in own})} ({nodes})"
+def nodes(cases: Iterable[CaseEntry], transport: str) -> str:
+    """The numbers of nodes of the cases over a transport."""
+    counts = sorted({each.num_nodes for each in cases if each.transport == transport})
+    return ", ".join(map(str, counts))
 
 
 if __name__ == "__main__":
