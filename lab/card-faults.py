@@ -52,15 +52,19 @@ NODES: Final = ("rx1", "rx2")
 CARDS: Final = range(4)
 PORTS: Final = tuple(f"gid=fe80::{card}:0/112" if card else "gid=fe80::/112" for card in CARDS)
 HEALTHY: Final = "healthy"
-FAULTS: Final = ("rate 20mbit", "link down", "rename other0", "mtu 1500")
-SOUND: Final = ("rate", "50mbit")
-"""Of every other card: the cables are the limit, not the cores, which other work takes at times."""
+FAULTS: Final = ("rate 2mbit", "link down", "rename other0", "mtu 1500")
+SOUND: Final = ("rate", "10mbit")
+"""Of every other card: the cables are the limit, not the cores, which other work takes at times.
+
+What is on its way, 64 packets of 4 KiB, lasts for 0.2 s in which nobody sends."""
 TRIES: Final = 4
 # Benchmark and the rank on rx1 that is its client; two in each direction.
 RUNS: Final = (("ib_write_bw", 0), ("ib_send_bw", 0), ("ib_read_bw", 0), ("ib_write_bw", 1))
 _SECONDS: Final = 180.0
 _RAILS: Final = f'. "{SUITE}/src/fabricheck/transports/rails.sh"; find_rail "$rail"'
-_TEST: Final = '"$1" -d "${found%:*}" -i 1 -x 1 -F -s 65536 -n 100 -p "$2" --force-link=Ethernet'
+_TEST: Final = (
+    '"$1" -d "${found%:*}" -i 1 -x 1 -F -s 65536 -n 20 -u 20 -p "$2" --force-link=Ethernet'
+)
 # Arguments: program, port of TCP and rail of each run. A server ends with its input. None is
 # measured while others start, which takes both cores: the first card would be the slow one.
 _SERVE: Final = f"""
