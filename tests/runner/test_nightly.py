@@ -179,8 +179,8 @@ def test_the_subject_has_system_counts_and_regressions_and_the_text_what_is_wron
     subject = "LOOK: hpc, 1 untrusted of 3 cases, 2 open regressions: night of "
     assert done.summary[0].startswith(subject)
     assert done.summary[0].endswith(" UTC: bw rc-2n on n[1-2]: why")
-    told = ["The fabric: x", "The run: y", "Next: z", "untrusted bw rc-2n on n[1-2]: why"]
-    assert done.summary[1:5] == told
+    head = ["The fabric: x", "The run: y", "Next: z", "untrusted bw rc-2n on n[1-2]: why"]
+    assert done.summary[1:5] == head
     assert (plan.suite / "mail").read_text().startswith(f"fabricheck: {subject}")
 
 
