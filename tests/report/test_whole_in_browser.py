@@ -60,7 +60,7 @@ def test_on_a_phone_no_table_is_cut(browser):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_on_a_night_with_a_slow_card(tmp_path, scheme):
     night = sample.only(whole.slow_card(whole.night(20)), "latency", "node_health", *whole.CARDS)
-    run, written = whole.write(night, tmp_path, past=False)
+    _, written = whole.write(night, tmp_path, past=False)
     with opened(tmp_path / "profile", written) as driver:
         feature = {"name": "prefers-color-scheme", "value": scheme}
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
