@@ -15,6 +15,7 @@ POLICY = """<meta http-equiv="Content-Security-Policy" content="default-src 'non
         '<link rel="stylesheet" href="https://cdn.example/x.css">',
         '<link rel="icon" href="data:,">',
         '<a href="http://example.org/">out</a>',
+        '<img src="file:///a.png">',
         '<img srcset="a.png 1x">',
         '<image xlink:href="a.svg"/>',
         "<style>@import 'x.css';</style>",
@@ -37,6 +38,7 @@ def test_a_resource_from_outside_is_seen(html):
     "html",
     [
         '<a href="#wrong">in</a>',
+        '<a href="file:///srv/output/job.out">log</a>',
         '<img src="data:image/png;base64,AA==">',
         "<style>b { background: url(data:image/png;base64,AA==) }</style>",
         "<script>// see https://docs.bokeh.org\nconst url = '@import';</script>",

@@ -21,6 +21,7 @@ BELOW = (*names("verbs"), *names("ucx"))
 TRANSPORTS = ("rc-2n", "ud-2n", "tcp-2n")
 PLACEMENTS = ("shm-1n", "tcp-2n", "tcp-4n", "rc-2n", "ud-2n", "rc-4n")
 PARTITION = "main"
+CARDS = ("ib_write_bw", "ib_send_bw", "ib_read_bw")
 RULES = ("launch", "kernel", "memlock", "hugepages", "governor", "ports", "pcie", "numa", "mtu")
 
 
@@ -71,7 +72,7 @@ def _node_health() -> sample.Entry:
 
 def slow_card(run: sample.Run, slow: str = "mlx5_2:1") -> sample.Run:
     """Four cards of c017 and c018, measured one by one; one sends and receives at half the rate."""
-    for benchmark in ("ib_write_bw", "ib_send_bw", "ib_read_bw"):
+    for benchmark in CARDS:
         for port in (f"mlx5_{number}:1" for number in range(4)):
             made = layered.pair_case(benchmark, 0.9)
             made.update(port=port, nodes=("c017", "c018"), name=f"{made['name']} %port={port}")

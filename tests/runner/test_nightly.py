@@ -131,7 +131,8 @@ def told(status: str, *, changes: dict[str, object] | None = None) -> str:
     return json.dumps(
         {
             "counts": {"good": 2, **({} if status == "good" else {status: 1})},
-            "systems": ["hpc"], "cases": [{}] * 3, "fabric": "The fabric: x", "lacking": None,
+            "systems": ["hpc"], "cases": [{}] * 3, "fabric": "The fabric: x", "run": "The run: y",
+            "next": "Next: z", "shared": [], "lacking": None,
             "problems": [] if status == "good" else [bad], "history": changes,
         }
     )  # fmt: skip
@@ -177,7 +178,9 @@ def test_the_subject_has_system_counts_and_regressions_and_the_text_what_is_wron
     done = run_night(program(plan, f"[ $1 != report ] || {{ echo '{words}'; exit 1; }}"))
     subject = "LOOK: hpc, 1 untrusted of 3 cases, 2 open regressions: night of "
     assert done.summary[0].startswith(subject)
-    assert done.summary[1:3] == ["The fabric: x", "untrusted bw rc-2n on n[1-2]: why"]
+    assert done.summary[0].endswith(" UTC: bw rc-2n on n[1-2]: why")
+    head = ["The fabric: x", "The run: y", "Next: z", "untrusted bw rc-2n on n[1-2]: why"]
+    assert done.summary[1:5] == head
     assert (plan.suite / "mail").read_text().startswith(f"fabricheck: {subject}")
 
 

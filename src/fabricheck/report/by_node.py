@@ -20,8 +20,7 @@ class NodeRow:
     Attributes:
         nodes: their names.
         status: the worst of their cases.
-        good: how many of these cases are good.
-        total: how many there are.
+        good: how many of these cases are good, in words.
         cards: cards of the nodes that are unlike their peers.
         problems: number and subject of what is wrong with them, the worst first.
         more: how many further problems they have.
@@ -29,8 +28,7 @@ class NodeRow:
 
     nodes: tuple[str, ...]
     status: Status
-    good: int
-    total: int
+    good: str
     cards: tuple[str, ...]
     problems: tuple[tuple[int, str], ...]
     more: int
@@ -58,13 +56,13 @@ def _row(node: str, cases: Sequence[ReportedCase], summary: Summary) -> NodeRow:
         for (other, port), cell in table.cells.items()
         if other == node and cell.accused
     )
+    good = statuses.count(Status.GOOD)
     own = set(map(id, cases))
     wrong = [
         (number, problem.subject)
         for number, problem in enumerate(summary.problems, 1)
         if own.intersection(map(id, problem.cases))
     ]
-    return NodeRow(
-        (), Status.worst(statuses), statuses.count(Status.GOOD), len(cases),
-        cards, tuple(wrong[:_NAMED]), max(0, len(wrong) - _NAMED),
-    )  # fmt: skip
+    words = "all" if good == len(cases) else f"{good} of {len(cases)}"
+    worst = Status.worst(statuses)
+    return NodeRow((), worst, words, cards, tuple(wrong[:_NAMED]), max(0, len(wrong) - _NAMED))

@@ -23,7 +23,7 @@ from fabricheck.units import TABLE_UNITS, in_table, with_unit
 _CODE: Final = re.compile(r"\bFC\d{4}\b")
 _MANY: Final = 12
 _CODES: Final = "docs/reference/errors.md"
-_KNOWN: Final = re.compile(r"known failure: ([^;]+)|marked as known failure \(([^)]+)\)")
+_KNOWN: Final = re.compile(r"known failure(?:: | \()(.+?)(?:\): remove the mark|;|$)")
 
 
 @dataclass(frozen=True, slots=True)
