@@ -224,8 +224,7 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
     @run_after("setup")
     def wait_bounded(self) -> None:
         """End a job that does not begin, as on a partition whose nodes went down meanwhile."""
-        extras = PartitionExtras.of(self.current_partition.extras)
-        self.max_pending_time = extras.max_pending_time
+        self.max_pending_time = PartitionExtras.of(self.current_partition.extras).max_pending_time
 
     @run_after("setup")
     def find_references(self) -> None:
@@ -233,7 +232,6 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
         try:
             self._resolve()
         except FabricheckError as error:
-            # ReFrame prints a cause as well, which would say the same again.
             raise ReframeError(str(error)) from None
 
     @run_before("run")

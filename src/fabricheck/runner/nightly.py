@@ -40,8 +40,6 @@ _BAD: Final = 2
 _MAIL_SECONDS: Final = 120
 _PROBLEMS: Final = 3
 _NOTES: Final = 5
-_CAUSE: Final = 100
-"""Characters of the cause in the subject."""
 _HEAD_BYTES: Final = 4096
 _RUN_REPORT: Final = re.compile(r"run-[0-9]+\.json")
 
@@ -368,7 +366,7 @@ def _cause(problem: Mapping[str, Any]) -> str:
 def _first_cause(found: Mapping[str, Any]) -> str:
     """What stands out first, for the subject: a card, what red cases share, or the worst case."""
     causes = [*found["shared"], *map(_cause, found["problems"])] if found else []
-    return f": {textwrap.shorten(causes[0], _CAUSE, placeholder=' ...')}" if causes else ""
+    return f": {textwrap.shorten(causes[0], 100, placeholder=' ...')}" if causes else ""
 
 
 def _found(found: Mapping[str, Any]) -> list[str]:
