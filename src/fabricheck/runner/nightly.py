@@ -123,7 +123,6 @@ def run_night(plan: NightPlan) -> Done:
     )
     try:
         root.mkdir(parents=True, exist_ok=True)
-        # The programs that a night starts hold the lock as well.
         with held(lock, busy) as descriptor:
             now = datetime.now(UTC)
             notes = plan.nights.missing(now, plan.every)
@@ -148,7 +147,6 @@ def check_nights(plan: NightPlan) -> list[str]:
         raise FabricheckError(
             f"FC0406 expected nights in {plan.nights.root}, found none: run bin/nightly.sh first"
         )
-    # What is under way may still come to its end.
     found = plan.nights.missing(datetime.now(UTC), plan.every)
     notes = [note for note in found if note.startswith("NIGHT ")]
     if notes:
@@ -165,8 +163,7 @@ def deliver(plan: NightPlan, subject: str, lines: Sequence[str]) -> None:
     if not plan.mail:
         return
     try:
-        # It may hold a secret, which is nobody's to see: not in the list of processes, and not in
-        # the sentence.
+        # It may hold a secret: neither for the list of processes nor for the sentence.
         ended = subprocess.run(
             ["sh", "-c", 'eval "$FABRICHECK_MAIL"'],
             input="\n".join(lines) + "\n",
@@ -310,7 +307,6 @@ class _Sequence:
             head.append(f"... and {len(self._notes) - _NOTES} more of such nights")
         if not self._output("page").exists():
             head.append("no page: the record has no session of tonight")
-        # A page whose history could not be read says what was run all the same.
         head += _found(found) if found else []
         head += _lost(self._told("history"))
         head += _overdue(self._told(COVERAGE))
@@ -380,15 +376,15 @@ def _found(found: Mapping[str, Any]) -> list[str]:
 
 def _lost(history: Mapping[str, Any]) -> list[str]:
     """What of the record could not be read tonight, or was read before and is gone."""
-    counts = {"lines with a new problem": history.get("problems", 0)}
-    counts["files that changed or are gone"] = len(history.get("changed", ()))
-    words = [f"{number} {what}" for what, number in counts.items() if number]
+    new, gone = history.get("problems", 0), len(history.get("changed", ()))
+    counts = (new, "lines with a new problem"), (gone, "files that changed or are gone")
+    words = [f"{number} {what}" for number, what in counts if number]
     said = f"the record has {' and '.join(words)}: see fabricheck history status"
     return [said] if words else []
 
 
 def _overdue(found: Mapping[str, Any]) -> list[str]:
-    """The nodes that wait longer than the site allows."""
+    """The nodes that wait too long."""
     if not found.get("overdue"):
         return []
     return [
