@@ -379,8 +379,7 @@ def _lost(history: Mapping[str, Any]) -> list[str]:
     new, gone = history.get("problems", 0), len(history.get("changed", ()))
     counts = (new, "lines with a new problem"), (gone, "files that changed or are gone")
     words = [f"{number} {what}" for number, what in counts if number]
-    said = f"the record has {' and '.join(words)}: see fabricheck history status"
-    return [said] if words else []
+    return [f"the record has {' and '.join(words)}: see fabricheck history status"] * bool(words)
 
 
 def _overdue(found: Mapping[str, Any]) -> list[str]:
