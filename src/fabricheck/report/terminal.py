@@ -68,8 +68,8 @@ def _verdict(run: ReportedRun, summary: Summary, console: Console) -> list[Text]
         if lines[-1].cell_len + text.cell_len > console.width:
             lines.append(Text("  "))
         lines[-1].append_text(text).append(" ")
-    said = headline(run, summary)
-    return [*lines, *map(Text, (said.fabric, said.run, said.next, run.which))]
+    first = headline(run, summary)
+    return [*lines, *map(Text, (first.fabric, first.run, first.next, run.which))]
 
 
 def _lacking(run: ReportedRun, console: Console) -> list[str]:

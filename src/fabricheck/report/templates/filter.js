@@ -11,7 +11,7 @@ document.getElementById("filter").addEventListener("submit", (event) => event.pr
 for (const field of [words, level]) field.addEventListener("input", filter);
 // A link into what is folded unfolds it.
 const unfold = () => {
-  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   for (let each = target; each; each = each.parentElement) {
     if (each.tagName === "DETAILS") each.open = true;
   }
