@@ -229,7 +229,11 @@ def simulate(nodes: int, chance: random.Random, root: Path) -> tuple[int, int, l
     }
     file.write_text(yaml.dump(document, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper)))
     done: subprocess.CompletedProcess[str] = promtool("test", "rules", file)
-    wrong = [] if done.returncode == 0 else (done.stdout + done.stderr).splitlines()
+    wrong = (
+        []
+        if done.returncode == 0
+        else [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    )
     return len(faults), count, wrong
 
 

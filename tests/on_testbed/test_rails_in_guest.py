@@ -1,4 +1,4 @@
-"""A real MPI that is told to use two cards: it does, or each card that it left out is named."""
+"""A real MPI with two cards in its settings uses both, or each card that it left out is named."""
 
 import shutil
 import subprocess

@@ -81,6 +81,7 @@ class FabricHealth(rfm.RegressionTestPlugin):
         try:
             _ = self.fabric_limits
         except FabricheckError as error:
+            # ReFrame prints a cause as well, which would say the same again.
             raise ReframeError(str(error)) from None
 
     @run_before("run")
@@ -309,16 +310,8 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
     def recorded(self) -> dict[str, Any]:
         """What the record has of this case beside what it has of every case of ReFrame."""
         names = (
-            *(
-                "transport",
-                "num_nodes",
-                "level",
-                "gave",
-                "evidence",
-                "reference_kind",
-                "reference_source",
-            ),
-            *("mpi", "mpi_version", "ucx_version", "program", "program_version", "commit"),
+            *("transport", "num_nodes", "level", "evidence", "reference_kind", "reference_source"),
+            *("mpi", "mpi_version", "ucx_version", "program", "program_version", "commit", "gave"),
         )
         lists = ("findings", "fabric_causes", "ports", "prerequisites", "samples")
         return {

@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import sys
-import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,12 +20,12 @@ from typing import Any, Final
 from fabricheck.errors import FabricheckError
 from fabricheck.events import emit
 from fabricheck.locks import BusyError, held
-from fabricheck.nodes.names import fold
 from fabricheck.provenance import home
 from fabricheck.record.entries import NIGHT, Session
 from fabricheck.record.sessions import last
 from fabricheck.report.files import write_whole
 from fabricheck.report.status import Status
+from fabricheck.runner import morning
 from fabricheck.runner.nights import COVERAGE, STEPS, Night, Nights, failed_steps
 
 LINES: Final = 20
@@ -38,7 +37,6 @@ JUNIT: Final = "junit.xml"
 _PROGRAM: Final = Path(sys.executable).with_name("fabricheck")
 _BAD: Final = 2
 _MAIL_SECONDS: Final = 120
-_PROBLEMS: Final = 3
 _NOTES: Final = 5
 _HEAD_BYTES: Final = 4096
 _RUN_REPORT: Final = re.compile(r"run-[0-9]+\.json")
@@ -123,6 +121,7 @@ def run_night(plan: NightPlan) -> Done:
     )
     try:
         root.mkdir(parents=True, exist_ok=True)
+        # The programs that a night starts hold the lock as well.
         with held(lock, busy) as descriptor:
             now = datetime.now(UTC)
             notes = plan.nights.missing(now, plan.every)
@@ -147,6 +146,7 @@ def check_nights(plan: NightPlan) -> list[str]:
         raise FabricheckError(
             f"FC0406 expected nights in {plan.nights.root}, found none: run bin/nightly.sh first"
         )
+    # What is under way may still come to its end.
     found = plan.nights.missing(datetime.now(UTC), plan.every)
     notes = [note for note in found if note.startswith("NIGHT ")]
     if notes:
@@ -163,7 +163,8 @@ def deliver(plan: NightPlan, subject: str, lines: Sequence[str]) -> None:
     if not plan.mail:
         return
     try:
-        # It may hold a secret: neither for the list of processes nor for the sentence.
+        # It may hold a secret, which is nobody's to see: not in the list of processes, and not in
+        # the sentence.
         ended = subprocess.run(
             ["sh", "-c", 'eval "$FABRICHECK_MAIL"'],
             input="\n".join(lines) + "\n",
@@ -298,7 +299,7 @@ class _Sequence:
             verdict = f"FAILED in {', '.join(failed)}"
         found = self._told("page")
         night = f"night of {self._night.began:%Y-%m-%d %H:%M} UTC"
-        head = [f"{verdict}: {_counted(found)}{night}{_first_cause(found)}"]
+        head = [f"{verdict}: {morning.counted(found)}{night}{morning.first_cause(found)}"]
         for step in failed:
             last = [line for line in self._said(step) if line.strip()][-1:] or ["no output"]
             head.append(f"{step} ended with exit code {self._codes[step]}: {last[0]}")
@@ -307,9 +308,10 @@ class _Sequence:
             head.append(f"... and {len(self._notes) - _NOTES} more of such nights")
         if not self._output("page").exists():
             head.append("no page: the record has no session of tonight")
-        head += _found(found) if found else []
-        head += _lost(self._told("history"))
-        head += _overdue(self._told(COVERAGE))
+        # A page whose history could not be read says what was run all the same.
+        head += morning.of_page(found, PAGE) if found else []
+        head += morning.lost(self._told("history"))
+        head += morning.overdue(self._told(COVERAGE))
         trend = self._said("trend") if "trend" not in failed else []
         if trend and "history" in failed:
             head.append("the history does not hold tonight; what follows is of the nights before:")
@@ -339,57 +341,6 @@ class _Sequence:
             except OSError as error:
                 problems.append(error)
         return problems
-
-
-def _counted(found: Mapping[str, Any]) -> str:
-    """System, cases and regressions, for the subject: the worst first."""
-    if not found:
-        return ""
-    counts = {Status(name): number for name, number in found["counts"].items() if number}
-    bad = sorted(counts.keys() - {Status.GOOD}, key=lambda status: -status.severity)
-    words = [f"{counts[each]} {each}" for each in bad or counts]
-    words[-1:] = [f"{each} of {len(found['cases'])} cases" for each in words[-1:]]
-    for state, number in ((found["history"] or {}).get("regressions") or {}).items():
-        words.append(f"{number} {state} regression{'' if number == 1 else 's'}")
-    return f"{', '.join([*found['systems'], *words])}: "
-
-
-def _cause(problem: Mapping[str, Any]) -> str:
-    where = f" on {fold(problem['nodes'])}" if problem["nodes"] else ""
-    return f"{problem['subject']}{where}: {problem['causes'][0]}"
-
-
-def _first_cause(found: Mapping[str, Any]) -> str:
-    """What stands out first, for the subject: a card, what red cases share, or the worst case."""
-    causes = [*found["shared"], *map(_cause, found["problems"])] if found else []
-    return f": {textwrap.shorten(causes[0], 100, placeholder=' ...')}" if causes else ""
-
-
-def _found(found: Mapping[str, Any]) -> list[str]:
-    """Fabric, run, what to do next, what was not measured, and the worst problems."""
-    lines = [*(found[name] for name in ("fabric", "run", "next")), *found["shared"]]
-    lines += [f"NOT MEASURED: {found['lacking']}"] if found["lacking"] else []
-    lines += [f"{each['status']} {_cause(each)}" for each in found["problems"][:_PROBLEMS]]
-    left = len(found["problems"]) - _PROBLEMS
-    return lines + ([f"... and {left} more: see {PAGE}"] if left > 0 else [])
-
-
-def _lost(history: Mapping[str, Any]) -> list[str]:
-    """What of the record could not be read tonight, or was read before and is gone."""
-    new, gone = history.get("problems", 0), len(history.get("changed", ()))
-    counts = (new, "lines with a new problem"), (gone, "files that changed or are gone")
-    words = [f"{number} {what}" for number, what in counts if number]
-    return [f"the record has {' and '.join(words)}: see fabricheck history status"] * bool(words)
-
-
-def _overdue(found: Mapping[str, Any]) -> list[str]:
-    """The nodes that wait too long."""
-    if not found.get("overdue"):
-        return []
-    return [
-        f"{len(found['overdue'])} of {len(found['nights'])} nodes not measured in "
-        f"{found['at_least_every']} nights or more: {fold(found['overdue'])}"
-    ]
 
 
 def _is_run_report(path: Path) -> bool:

@@ -19,4 +19,3 @@ const unfold = () => {
 };
 addEventListener("hashchange", unfold);
 unfold();
-

@@ -1,4 +1,4 @@
-// First what is seen, then the rest that is not folded while nothing else is to do, so that printing has it.
+// First what is seen, then, while nothing else is to do, the rest that is not folded, for printing.
 const seen = new IntersectionObserver((entries) => {
   for (const entry of entries) if (entry.isIntersecting) draw(entry.target.id);
 }, { rootMargin: "400px" });
