@@ -202,8 +202,8 @@ tell_log() {
         -e 's/^(read|unreadable)$/log:\1/p' | tail -n 401
 }
 
-# Whether there is a recorded output, or the program: three processes of a pipe that says nothing are
-# saved, for each card.
+# Whether there is a recorded output, or the program: that saves, for each card, the three processes
+# of a pipe that says nothing.
 can() { # RECORDED PROGRAM
     if [ -n "${FABRICHECK_NODE_ROOT:-}" ]; then [ -e "$1" ]; else command -v "$2" >/dev/null; fi
 }

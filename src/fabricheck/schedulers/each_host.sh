@@ -51,6 +51,7 @@ fi
 count=$(set -- $hosts && echo $#)
 directory=$(mktemp -d) || exit 2
 file=$PWD/remote.$$
+# shellcheck disable=SC2317 # below trap
 forget() {
     for host in $hosts; do rm -f "$PWD/remote.$host"; done
     rm -rf "$directory" "$file"
@@ -68,8 +69,8 @@ exec 3<&0
 place=0 processes=
 for host in $hosts; do
     mkfifo "$directory/$place" || exit 2
-    "$FABRICHECK_REMOTE_SHELL" "$host" \
-        "exec sh $(quoted "$0" --here "$file" "$host" "$place" "$ranks" "$count")" <"$directory/$place" &
+    here=$(quoted "$0" --here "$file" "$host" "$place" "$ranks" "$count")
+    "$FABRICHECK_REMOTE_SHELL" "$host" "exec sh $here" <"$directory/$place" &
     processes="$processes $!"
     place=$((place + 1))
 done
