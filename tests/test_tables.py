@@ -73,7 +73,7 @@ def mutations(path: Path) -> Iterator[tuple[str, str, str]]:
         return "\n".join([*text[:number], *lines, *text[number + 1 :]]) + "\n"
 
     for at, column in enumerate(header):
-        for word in {*misspelt(column), ""} - {column}:
+        for word in sorted({*misspelt(column), ""} - {column}):
             cells = written([*header[:at], word, *header[at + 1 :]])
             yield f"header {column} is {word!r}", "header", made(head, cells)
         yield f"header {column} twice", "header", made(head, f"{text[head]},{column}")
@@ -84,7 +84,7 @@ def mutations(path: Path) -> Iterator[tuple[str, str, str]]:
         yield f"{name} cut", "row", made(number, text[number].rpartition(",")[0])
         yield f"{name} long", "row", made(number, f"{text[number]},")
         for at, column in enumerate(header):
-            words = {*misspelt(cells[at])} - {cells[at], ""} if cells[at] else ()
+            words = sorted({*misspelt(cells[at])} - {cells[at], ""}) if cells[at] else ()
             for word in words:
                 changed = written([*cells[:at], word, *cells[at + 1 :]])
                 yield f"{name}: {column} is {word!r}", column, made(number, changed)

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from tests.report import nights, sample
-from tests.report.test_page import LIMIT, section, unpacked, words
+from tests.report.test_page import section, unpacked, words
 
 from fabricheck.report.load import load
 from fabricheck.report.offline import outside_resources
@@ -17,6 +17,7 @@ from fabricheck.report.summary import summarise
 pytestmark = pytest.mark.integration
 
 SERIES = 500
+LIMIT = 1_500_000
 
 
 @pytest.fixture(scope="module")

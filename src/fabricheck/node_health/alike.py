@@ -12,10 +12,22 @@ from fabricheck.node_health.facts import Facts
 from fabricheck.nodes.cards import Cards, board
 from fabricheck.nodes.optics import OWN
 from fabricheck.nodes.pcie import LOSS
-from fabricheck.tables import TEXT, one_of, rows
+from fabricheck.tables import TEXT, Cell, one_of, rows
+
+_PREREQUISITES: Final = {
+    line.partition(",")[0] for line in Path(__file__).with_name("rules.csv").open(encoding="utf-8")
+}
+
+
+def _fact(cell: str) -> str:
+    # The page and a manifest show both.
+    if cell in _PREREQUISITES:
+        raise ValueError
+    return str(TEXT.read(cell))
+
 
 _COLUMNS: Final = {
-    "name": TEXT,
+    "name": Cell("text, and no name of rules.csv", _fact),
     "rule": one_of(("ports", "cards")),
     "peers": one_of(("board", "place")),
     "advice": TEXT,
