@@ -164,3 +164,15 @@ def test_the_probe_answers_each_question(tmp_path: Path) -> None:
 def test_a_probe_that_cannot_write_leaves_nothing_whole(tmp_path: Path) -> None:
     (tmp_path / "node.n1" / "node.n1.part").mkdir(parents=True)
     assert ask(tmp_path, "n1", "").returncode == 2
+
+
+def test_what_is_asked_no_time_does_not_wait_for_the_end_of_its_input(tmp_path):
+    # As Hydra leaves it open on every host but the first.
+    process = subprocess.Popen(
+        ["dash", NODE_PROBE, "--once"],
+        cwd=tmp_path, env=WHERE | {"SLURMD_NODENAME": "n1"}, stdin=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.wait(60) == 0
+    assert (tmp_path / "node.n1").exists()
+    assert process.stdin is not None
+    process.stdin.close()

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Writes down what a node offers to MPI and RDMA programs, then tells the time as often as asked.
 #
-# usage: node_probe.sh [PROGRAM ...]
+# usage: node_probe.sh [--once] [PROGRAM ...]
+#   --once    read no input, which a launcher may leave open on all hosts but the first
 #   PROGRAM   whose version to ask for: ucx, osu, or an MPI family with what prints it, FAMILY=FOLDER=COMMAND;
 #             the folder, if one is given, comes before PATH
 # Writes node.NODE in the working directory, whole or not at all: what the kernel says of the node
@@ -51,6 +52,11 @@ versions() {
     done
 }
 
+input=yes
+if [ "${1:-}" = --once ]; then
+    input=
+    shift
+fi
 part="node.$node.part"
 {
     collect facts "$node" node ports cards roce optics
@@ -60,6 +66,6 @@ part="node.$node.part"
     echo end
 } >"$part" && mv "$part" "node.$node" || exit 2
 
-while read -r line; do
+while [ "$input" ] && read -r line; do
     date "+answer $line $node %s%N"
 done

@@ -157,7 +157,8 @@ class NodeSurvey(EveryNode, Judged):
         rounds = _ROUNDS if launcher.shares_input and not self.mpi else 0
         put_before(self.job.launcher, str(SURVEY), [str(rounds), str(self.num_tasks)])
         self.executable = str(NODE_PROBE)
-        asked = probe_arguments(self.mpi, self.current_environ.cc)
+        asked = [] if rounds else ["--once"]
+        asked += probe_arguments(self.mpi, self.current_environ.cc)
         self.executable_opts = [quote(each) for each in asked]
 
     @sanity_function
