@@ -212,8 +212,8 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
 
     @run_before("run")
     def launch_without_mpi(self) -> None:
-        """Let the scheduler's own launcher start what needs no MPI."""
-        if self.launcher_name != self.job.launcher.registered_name:
+        """Let the scheduler's own launcher start what needs no MPI; what runs here has none."""
+        if not self.is_local() and self.launcher_name != self.job.launcher.registered_name:
             self.job.launcher = getlauncher(self.launcher_name)()
 
     @run_after("setup")
