@@ -24,21 +24,24 @@ def bounded(start, tmp_path, *arguments: str, ranks: int = 4) -> dict[str, float
     return json.loads(path.read_text())["results"][0]
 
 
-@pytest.mark.parametrize(("elements", "block"), [("65536", "16384"), ("8400", "256")])
+@pytest.mark.parametrize(
+    ("elements", "block", "iterations"), [("65536", "16384", 20), ("8400", "256", 60)]
+)
 def test_lost_packets_are_counted_and_do_less_harm_where_they_most_show(
-    start, tmp_path, elements, block
+    start, tmp_path, elements, block, iterations
 ):
     """Every 50th packet is not sent; the largest error is smaller with the Hadamard transform.
 
-    The blocks are those of sums, and of buckets of a model that is scaled down.
+    The blocks are those of sums, and of buckets of a model that is scaled down: of so few packets
+    in 20 iterations, a single one more is a tenth.
     """
     size = ("--elements", elements, "--hadamard-block", block)
-    options = (*size, "--iteration-count", "20", "--inject-loss", "50")
+    options = (*size, "--iteration-count", str(iterations), "--inject-loss", "50")
     spread = bounded(start, tmp_path, *options)
     plain = bounded(start, tmp_path, *options, "--prefix", "plain", "--no-hadamard")
     for result in (spread, plain):
         assert result["loss"] == pytest.approx(0.02, rel=0.1)
-        assert 10 <= result["sums_inexact"] <= result["iterations"] == 20
+        assert iterations / 2 <= result["sums_inexact"] <= result["iterations"] == iterations
         assert result["lost"] == pytest.approx(result["packets"] / 50, rel=0.1)
         assert 0 < result["error"] < 0.2
         assert 0.9 < result["checked"] < 1

@@ -133,6 +133,7 @@ def test_the_verdict_and_the_tables_are_there_without_scripts(without_scripts):
     assert "Worse than before" in find(driver, ".past")[0].text
     assert "new regression on testbed" in find(driver, "#event-1")[0].text
     assert find(driver, ".matrix .spark")[0].is_displayed()
+    find(driver, "details:has(.sparklines) summary")[0].click()
     assert "latency openmpi tcp-2n" in find(driver, ".sparklines")[0].text
     assert not find(driver, "#explorer-live")[0].is_displayed()
     assert "need JavaScript" in find(driver, "noscript")[0].text

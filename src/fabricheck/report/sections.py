@@ -208,7 +208,9 @@ def links(case: ReportedCase) -> list[tuple[str, str]]:
     """
     found = [(case.output, case.output)] if case.output.startswith("/") else []
     codes = sorted({code for cause in case.causes for code in _CODE.findall(cause)})
-    found += [(code, f"{SUITE / _CODES}#{code.lower()}") for code in codes]
+    # An installed package has no documents.
+    if (SUITE / _CODES).is_file():
+        found += [(code, f"{SUITE / _CODES}#{code.lower()}") for code in codes]
     return [(words, f"file://{quote(path, safe='/#')}") for words, path in found]
 
 
