@@ -70,7 +70,10 @@ def test_mpi_program_on_two_nodes(testbed: Testbed, mpi: str, tmp_path: Path) ->
     launch = f"{over} srun --kill-on-bad-exit=1 --mpi={PMI[mpi]} --nodes=2 --ntasks=2 {program}"
     job = sbatch(testbed, tmp_path, launch, "--nodes=2", "--ntasks=2", "--time=2")
     final = wait_for_state(testbed, job, {"COMPLETED", "FAILED", "TIMEOUT"})
-    assert (final, (tmp_path / "job.err").read_text()) == ("COMPLETED", "")
+    # Ended, UCX waits for the other side, on busy CPUs in vain: results are whole by then.
+    lines = (tmp_path / "job.err").read_text().splitlines()
+    errors = [line for line in lines if "ucp_disconnect_nb" not in line]
+    assert (final, errors) == ("COMPLETED", [])
     assert (tmp_path / "job.out").read_text() == "world 2 on n1 n2\n"
 
 
