@@ -37,8 +37,10 @@ ipoib
 device
 netdev before eth0 tx_bytes 100
 netdev before eth0 rx_bytes 100
+netdev before eth0 tx_packets 1
 netdev after eth0 tx_bytes 90000
 netdev after eth0 rx_bytes 90000
+netdev after eth0 tx_packets 30001
 exit 0
 """
 

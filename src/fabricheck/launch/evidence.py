@@ -11,6 +11,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.launch.measurement import Evidence
 from fabricheck.measures.benchmark import RanksRule
 from fabricheck.measures.curve import Curve
+from fabricheck.measures.metrics import Metric
 from fabricheck.measures.parser import check_complete, parse
 from fabricheck.measures.registry import find
 from fabricheck.schedulers.protocol import UNKNOWN, Scheduler
@@ -286,12 +287,14 @@ def rank_faults(directory: Path, errors: str, expected: Expectation) -> Iterator
 def _least_load(curve: Curve, exchanges: Mapping[int | None, int] | None) -> Load:
     """The least that each rank exchanged: as it was asked to, or by the program's own count."""
     iterations = exchanges or {point.size: point.iterations or 0 for point in curve.points}
-    ranks = getattr(find(curve.benchmark), "ranks", None)
+    benchmark = find(curve.benchmark)
+    ranks = getattr(benchmark, "ranks", None)
     is_whole = isinstance(ranks, RanksRule) and not ranks.all_at_once
     return Load(
         payload=sum((size or 0) * count for size, count in iterations.items()),
         calls=sum(iterations.values()),
         whole={size: count for size, count in iterations.items() if is_whole and size},
+        waits=benchmark.metrics[0] is Metric.LATENCY,
     )
 
 

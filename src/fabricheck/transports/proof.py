@@ -132,11 +132,10 @@ def _must_move(
             f"expected {load.payload} B or more on {which} of {host} for {transport.name}, "
             f"found {moved} B: something else carried the data"
         ]
-    # Large segments and acknowledgements that ride on data make one packet of several calls, so
-    # packets witness only benchmarks without payload.
-    if load.payload == 0 and packets < _SHARE_THAT_MUST_MOVE * load.calls:
+    # The payload is that of the large messages, and says nothing of the small ones.
+    if packets < _SHARE_THAT_MUST_MOVE * load.packets:
         return [
-            f"expected {load.calls} packets or more on {which} of {host} for "
+            f"expected {load.packets} packets or more on {which} of {host} for "
             f"{transport.name}, found {packets}: something else carried the messages"
         ]
     return []
@@ -149,12 +148,13 @@ def _something_must_move(
     packets = interfaces.total("netdev", "packets", without=("lo",)) + _sent(ports)
     moved = interfaces.total("netdev", "bytes", without=("lo",))
     moved += (_sent(ports) + _received(ports)) * _LARGEST_PACKET
-    if moved >= _SHARE_THAT_MUST_MOVE * load.payload and (
-        load.payload or packets >= _SHARE_THAT_MUST_MOVE * load.calls
+    if (
+        moved >= _SHARE_THAT_MUST_MOVE * load.payload
+        and packets >= _SHARE_THAT_MUST_MOVE * load.packets
     ):
         return []
     return [
-        f"expected {load.payload} B and {load.calls} calls or more through interfaces and RDMA "
+        f"expected {load.payload} B and {load.packets} packets or more through interfaces and RDMA "
         f"ports of {host} for {transport.name}, found {moved} B at most in {packets} packets: "
         "something else carried the data"
     ]
