@@ -151,7 +151,7 @@ class PartitionExtras(Section):
             Default: on RoCE 106 with UCX, 0 with other programs
         pkey: partition key of RDMA connections, of UCX and MVAPICH2.
         gid_index: RoCE, not InfiniBand: the entry of the port's GID table (`show_gids`) for `rc`,
-            `ud` and `dc`.
+            `ud` and `dc`; leave it out where nodes differ: each program then looks for one.
         link_rate: Gbit/s that every RDMA port must have; [bounds of
             values](../how-to/references.md#what-a-link-allows) and [levels of
             perftest](perftest.md#levels-against-the-link-rate). Default: the rate that all
