@@ -58,6 +58,17 @@ def test_the_exporters_port_is_the_default() -> None:
         }, page
 
 
+def test_the_services_listen_where_the_pages_say() -> None:
+    where = {
+        "fabricheck-exporter.socket": ("=127.0.0.1:", "open to this machine only"),
+        "fabricheck-ports.service": (" 0.0.0.0:", "listens on all addresses"),
+    }
+    for name, (address, words) in where.items():
+        assert address in text_of(f"bin/systemd/{name}")
+        for page in ("docs/how-to/monitoring.md", "docs/tutorials/setup.md"):
+            assert words in plain(page)
+
+
 def test_nights_are_kept_as_long_as_the_pages_say() -> None:
     days = default("nightly", "--keep-days")
     assert f"`--keep-days` ({days})" in plain("docs/how-to/nightly.md")
