@@ -14,6 +14,7 @@ from fabricheck.judge.levels import Level
 from fabricheck.measures.metrics import axis_of, size_label
 from fabricheck.record.entries import Sample
 from fabricheck.report.curves import PRIMARY, Group, Series, series
+from fabricheck.report.packing import short
 from fabricheck.units import with_unit
 
 HEIGHT = 320
@@ -270,7 +271,7 @@ def _source(lines: Sequence[Series]) -> ColumnDataSource:
             at.setdefault(sample.size or 0, []).append(sample)
     columns: dict[str, list[Any]] = {"size": sorted(at)}
     for line in lines:
-        values = {sample.size: sample.value for sample in line.samples}
+        values = {sample.size: short(sample.value or 0) for sample in line.samples}
         columns[line.statistic] = [values.get(size, math.nan) for size in sorted(at)]
     columns["words"] = [_words(at[size]) for size in sorted(at)]
     return ColumnDataSource(columns)

@@ -21,7 +21,7 @@ from fabricheck.measures.metrics import Axis, Metric, row_of
 from fabricheck.measures.registry import REGISTRY
 from fabricheck.report.charts import CRITICAL, GOOD, NEUTRAL, SERIES_COLORS, canvas, finish
 from fabricheck.report.history_view import HistoryView, Place, place_of, place_words
-from fabricheck.report.packing import Steps, packed_json, packed_steps
+from fabricheck.report.packing import Steps, packed_json, packed_steps, short
 from fabricheck.report.past import changes_of, segments
 from fabricheck.trend.events import Change, EventState
 from fabricheck.trend.trend_text import amount
@@ -121,14 +121,10 @@ def lay_out(series: Sequence[Series], most_values: int = MOST_VALUES) -> Nights:
 
 def _row(series: Series, values: npt.NDArray[np.float64]) -> ExplorerRow:
     # Rounded first, so that what the steps are counted from is what the page has.
-    middle = _short(float(np.median(values)))
+    middle = short(float(np.median(values)))
     if values.min() > 0:
         return ExplorerRow(series, middle, None)
     return ExplorerRow(series, middle, float(np.ptp(values)) / 1000 or 1.0)
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.4g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +167,7 @@ def build_explorer(past: HistoryView) -> Explorer:
                 row.middle,
                 row.step,
                 _stretches(row, nights, changes.get(key, ())),
-                [None if bound is None else _short(bound) for bound in astuple(bounds)]
+                [None if bound is None else short(bound) for bound in astuple(bounds)]
                 if bounds
                 else None,
                 [_change(change, nights) for change in changes.get(key, ())],

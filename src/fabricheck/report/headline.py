@@ -64,10 +64,11 @@ def _of_fabric(summary: Summary) -> str:
     critical = summary.counts[Status.CRITICAL]
     words = f"{critical or 'nothing'} critical in {counted(judged)} judged" if judged else "unknown"
     if faults := Counter(fault for _, _, fault in _cards(summary)):
-        cards = ", ".join(
-            f"{number} {_OF_CARDS.get(name, name)}" for name, number in faults.items()
+        cards = (
+            f"{number} card{'' if number == 1 else 's'} {_OF_CARDS.get(name, name)}"
+            for name, number in faults.items()
         )
-        words = f"cards: {cards}; {words}"
+        words = f"{', '.join(cards)}; {words}"
     silent = sum(n for status, n in summary.counts.items() if not (status.judged or status.passes))
     if silent:
         words += f"; {counted(silent)} without a verdict"

@@ -17,6 +17,11 @@ _PLAIN: Final = str.maketrans("<>&", ",./")
 """In place of characters that HTML reads; templates/page.js has the same ones."""
 
 
+def short(value: float) -> float:
+    """A figure with four digits: a chart shows no more, and more are not to be packed."""
+    return float(f"{value:.4g}")
+
+
 def packed(content: bytes) -> str:
     """Bytes as text."""
     return b85encode(gzip.compress(content, 9, mtime=0)).decode("ascii").translate(_PLAIN)
