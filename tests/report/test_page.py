@@ -99,7 +99,7 @@ def test_the_verdict_comes_first(everything):
         ("provenance", "UCX not recorded"),
         ("provenance", "mpi_probe 0.1.0"),
         ("provenance", "0b0ad8f1"),
-        ("provenance", "n1 n2 n3 n4"),
+        ("provenance", "Nodes n[1-4]"),
         ("provenance", "4.10.4"),
         ("provenance", "reframe -c checks/ -r --report-file=reports/run-0.json"),
     ],

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from fabricheck.judge.levels import Level
 from fabricheck.measures.metrics import row_of, size_label
 from fabricheck.measures.registry import FAMILIES, REGISTRY
+from fabricheck.nodes.names import fold
 from fabricheck.provenance import SUITE
 from fabricheck.record.entries import Sample
 from fabricheck.report import charts
@@ -280,7 +281,7 @@ def provenance(run: ReportedRun) -> list[tuple[str, Iterable[str]]]:
             if c.reference_kind
         ],
         "Commit of the suite": run.commits,
-        "Nodes": [node for case in cases for node in case.nodes],
+        "Nodes": [fold({node for case in cases for node in case.nodes}) or "none known"],
     }
     return [
         ("System", run.systems),
