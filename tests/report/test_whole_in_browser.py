@@ -11,6 +11,12 @@ from tests.report.chromium import find, opened, wait_until
 pytestmark = [pytest.mark.e2e, *chromium.MARKS]
 
 SCREEN = 900
+ONE_BENCHMARK = """
+    const [first, ...others] = document.querySelectorAll(".benchmark");
+    first.open = true;
+    others.forEach((each) => each.querySelector(".groups").remove());
+    """
+"""The curves of all others are alike, and axe takes minutes for 80,000 elements."""
 
 
 @pytest.fixture(scope="module")
@@ -37,15 +43,20 @@ def resize(driver, width: int) -> None:
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
 
 
-def shown(driver, selector: str) -> list:
-    return [each for each in find(driver, selector) if each.is_displayed()]
+def shown(driver, selector: str) -> list[str]:
+    """The texts of what is seen."""
+    script = """
+        return [...document.querySelectorAll(arguments[0])]
+          .filter((each) => each.checkVisibility()).map((each) => each.textContent);
+        """
+    return driver.execute_script(script, selector)
 
 
 def test_a_good_night_is_small_short_and_its_curves_are_folded_and_filtered(browser, page):
     assert page.stat().st_size <= 1.2e6
     resize(browser, 1280)
     assert browser.execute_script("return document.body.scrollHeight") <= 20 * SCREEN
-    assert shown(browser, ".chart") == []
+    assert shown(browser, ".benchmark .chart") == []
     rows = len(shown(browser, ".matrix tbody tr"))
     find(browser, "#filter-words")[0].send_keys("allreduce")
     wait_until(browser, lambda d: 0 < len(shown(d, ".matrix tbody tr")) < rows)
@@ -61,11 +72,11 @@ def test_the_filter_takes_words_and_a_level(large, tmp_path):
         level = Select(find(driver, "#filter-level")[0])
         level.select_by_visible_text("critical")
         wait_until(driver, lambda d: len(shown(d, rows)) < 12)
-        critical = [each.text for each in shown(driver, rows)]
+        critical = shown(driver, rows)
         assert all("critical" in each for each in critical)
         find(driver, "#filter-words")[0].send_keys("IB_READ_BW")
         wait_until(driver, lambda d: len(shown(d, rows)) < len(critical))
-        assert all("ib_read_bw" in each.text for each in shown(driver, rows))
+        assert all("ib_read_bw" in each for each in shown(driver, rows))
         level.select_by_visible_text("good")
         find(driver, "#filter-words")[0].clear()
         find(driver, "#filter-words")[0].send_keys("mlx5_2")
@@ -91,10 +102,12 @@ def test_on_a_phone_no_table_is_cut(browser):
 
 def violations(driver) -> list[tuple[str, str]]:
     """What axe finds: the rule, and the first element that breaks it."""
-    driver.set_script_timeout(240)
     driver.execute_script(resources.files("axe_core_python").joinpath("axe.min.js").read_text())
     found = driver.execute_async_script(
-        "const done = arguments[0]; axe.run().then((found) => done(found.violations))"
+        """
+        axe.run({ resultTypes: ["violations"] })
+          .then((found) => arguments[0](found.violations));
+        """
     )
     return [(each["id"], each["nodes"][0]["html"][:200]) for each in found]
 
@@ -107,8 +120,10 @@ def test_a_page_of_900_cases_is_small_and_has_no_barrier(large, tmp_path):
         assert head.rect["height"] < SCREEN
         assert "Card mlx5_2:1 of c[017-018] is slow: " in head.text
         assert "fabricheck node --loopback" in head.text
-        assert violations(driver) == []
         assert cut(driver) == []
+        resize(driver, 1280)
+        driver.execute_script(ONE_BENCHMARK)
+        assert violations(driver) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
