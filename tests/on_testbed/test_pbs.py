@@ -5,7 +5,6 @@ needs PostgreSQL and the user postgres.
 """
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +20,9 @@ pytestmark = pytest.mark.lab
 
 EXEC = os.environ.get("FABRICHECK_PBS_EXEC", "")
 LOGIN = "login"
+PARTS = ("SERVER", "SCHED", "COMM", "MOM")
+# Private to each node, and gone with it.
+HOME = "/run/pbs"
 SETTINGS = """\
 set server acl_roots = root@*
 set server flatuid = True
@@ -47,20 +49,19 @@ class Cluster(Place):
 
     def start(self) -> None:
         for host in (LOGIN, *HOSTS):
-            home = self.place / f"home.{host}"
             runs = {name: (name == "MOM") != (host == LOGIN) for name in PARTS}
-            lines = [f"PBS_EXEC={EXEC}", f"PBS_HOME={home}", f"PBS_SERVER={LOGIN}",
-                     "PBS_DATA_SERVICE_USER=postgres",
-                     *(f"PBS_START_{name}={int(own)}" for name, own in runs.items())]  # fmt: skip
+            lines = [
+                *(f"PBS_EXEC={EXEC}", f"PBS_HOME={HOME}", f"PBS_SERVER={LOGIN}"),
+                *(f"PBS_START_{name}={int(own)}" for name, own in runs.items()),
+                "PBS_DATA_SERVICE_USER=postgres",
+            ]
             (self.place / host).write_text("\n".join(lines) + "\n")
-            if host == LOGIN:
-                # The sockets of the database.
-                self.on(host, "install -d -o postgres /run/postgresql")
+            # The sockets of the database.
+            self.on(host, "install -d -o postgres /run/postgresql")
             self.on(host, f"{EXEC}/libexec/pbs_init.d start")
             if host != LOGIN:
-                with (home / "mom_priv" / "config").open("a") as config:
-                    config.write("$usecp *:/ /\n")
-                self.on(host, f"kill -HUP $(cat {home}/mom_priv/mom.lock)")
+                told = f"echo '$usecp *:/ /' >>{HOME}/mom_priv/config"
+                self.on(host, f"{told} && kill -HUP $(cat {HOME}/mom_priv/mom.lock)")
         nodes = "".join(f"create node {host}\n" for host in HOSTS)
         self.on(LOGIN, f"qmgr <<'END'\n{SETTINGS.format(True)}{nodes}END")
         wait_until(lambda: self.on(LOGIN, "pbsnodes -a").count("state = free") == len(HOSTS))
@@ -70,9 +71,6 @@ class Cluster(Place):
         done = self.testbed.run(host, "env", *settings, "sh", "-c", script, timeout_seconds=120)
         assert done.returncode == 0, (done.stdout, done.stderr)
         return done.stdout
-
-
-PARTS = ("SERVER", "SCHED", "COMM", "MOM")
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from reframe.core.exceptions import ReframeFatalError, what
 from reframe.core.launchers import JobLauncher
 from reframe.core.logging import configure_logging, getlogger, log_files
 from reframe.core.runtime import emit_loadenv_commands
-from reframe.core.schedulers import AlwaysIdleNode, Job
+from reframe.core.schedulers import AlwaysIdleNode
 from reframe.core.schedulers.pbs import PbsProJobScheduler, _PbsJob
 from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
 from reframe.core.systems import System
@@ -34,8 +34,12 @@ __all__ = [
 ]
 
 
-class _KnownJob(Job):
+class _KnownJob:
     """A job of ReFrame's back ends, which others than they may look after."""
+
+    script_filename: str
+    sched_access: Sequence[str]
+    cli_options: Sequence[str]
 
     def put(self, **known: Any) -> None:
         """Set what only its scheduler knows: ``jobid``, ``state``, ``exitcode``, ``submit_time``,
