@@ -14,21 +14,28 @@ from typing import Any, Final
 from ClusterShell.NodeSet import NodeSet
 from reframe.core.exceptions import JobSchedulerError
 
+from fabricheck.reframe_ext.hosts import EachHostLauncher
 from fabricheck.reframe_ext.reframe import (
     NamedNodes,
     PbsJob,
     PbsProJobScheduler,
     extras_of,
+    register_launcher,
     register_scheduler,
 )
 from fabricheck.schedulers import scheduler_of
-from fabricheck.schedulers.pbs import NAME, PBS, preamble
+from fabricheck.schedulers.pbs import NAME, PBS, TM, preamble
 from fabricheck.sites.extras import PartitionExtras
 
 _STATES: Final = {"Q": "QUEUED", "H": "HELD", "W": "WAITING", "F": "COMPLETED", "X": "COMPLETED"}
 _LOOK_SECONDS: Final = 20
 _OURS: Final = re.compile(r"--(nodelist|exclude)=(.*)")
 """What PBS has no option for: it is told the nodes."""
+
+
+@register_launcher(TM.name)
+class TmLauncher(EachHostLauncher):
+    """Ranks of what is no program of MPI, by PBS itself."""
 
 
 @register_scheduler(NAME)

@@ -14,6 +14,7 @@ from fabricheck.schedulers.hosts import EACH_HOST
 from fabricheck.schedulers.hosts import HOSTS as LISTED
 from fabricheck.schedulers.local import Local
 from fabricheck.schedulers.pbs import ROWS as PBS
+from fabricheck.schedulers.pbs import TM
 from fabricheck.schedulers.protocol import Launcher, Scheduler
 from fabricheck.schedulers.slurm import ROWS, SLURM, SRUN
 from fabricheck.schedulers.unseen import ROWS as UNSEEN
@@ -24,7 +25,7 @@ HOSTS: Final = Path(__file__).with_name("hosts.sh")
 SCHEDULERS: Final[dict[str, Scheduler]] = {
     LOCAL.name: LOCAL, **ROWS, "hosts": LISTED, **PBS, **UNSEEN
 }  # fmt: skip
-LAUNCHERS: Final = {SRUN.name: SRUN, EACH_HOST.name: EACH_HOST}
+LAUNCHERS: Final = {SRUN.name: SRUN, EACH_HOST.name: EACH_HOST, TM.name: TM}
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _LONGEST: Final = 60
 """Characters of a reason, of which schedulers show few."""

@@ -1,6 +1,7 @@
 """OpenPBS and PBS Professional: their commands, their words, and how an MPI comes to its nodes."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -17,8 +18,16 @@ NAME: Final = "openpbs"
 """The suite's own back end of ReFrame, which also runs what a site file calls pbs or pbspro."""
 
 _SHELL: Final = str(Path(__file__).with_name("pbs_shell.sh"))
+_OF_SITES: Final = ("FABRICHECK_ROOT", "FABRICHECK_SITES")
+"""What site files name."""
 _NODE: Final = re.compile(r"^(\S+)$(?:\n(?!\S).*)*?\n\s+state = (.+)$", re.MULTILINE)
 """A node of ``pbsnodes -a``: its name at the margin, its attributes below."""
+
+
+TM: Final = Launcher(
+    name="pbs_tm", on_one_node=EACH_HOST.on_one_node, on_each_node=EACH_HOST.on_each_node
+)
+"""A rank on each node by PBS itself, without input."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +38,7 @@ class Pbs(Scheduler):
     command: str = "qsub"
     once: tuple[str, ...] = ("-r n",)
     lists_nodes: ClassVar[bool] = True
-    # Of no name: the launcher of the partition starts programs, whose output PBS would not give.
-    launcher: ClassVar[Launcher] = Launcher(
-        name="", on_one_node=EACH_HOST.on_one_node, on_each_node=EACH_HOST.on_each_node
-    )
+    launcher: ClassVar[Launcher] = TM
     says_version: ClassVar[tuple[str, ...]] = ("qstat", "--version")
     # A reservation of PBS is a queue; a job names its nodes itself.
     words: ClassVar[Mapping[str, str]] = {
@@ -101,13 +107,16 @@ def _jobs(*words: str) -> dict[str, dict[str, Any]] | None:
 
 
 def preamble() -> list[str]:
-    """Lines of a job with which MPIs without PBS's own library come to its nodes by ``TM``.
+    """Lines of a job with which MPIs without PBS's own library come to its nodes.
 
-    What a site sets itself comes later in the script, and holds.
+    What a site sets itself comes later in the script, and holds. A job has nothing of the
+    environment that it was submitted in.
     """
     lists = of_launchers('"$PWD/hosts.openmpi"', '"$PBS_NODEFILE"', shlex.quote(_SHELL))
     lists["FABRICHECK_NODES"] = '"$(awk \'!seen[$0]++\' "$PBS_NODEFILE" | paste -sd,)"'
+    own = {name: os.environ[name] for name in _OF_SITES if name in os.environ}
     return [
+        *(f"export {name}={shlex.quote(value)}" for name, value in own.items()),
         'uniq -c "$PBS_NODEFILE" | awk \'{print $2 " slots=" $1}\' >hosts.openmpi',
         *(f"export {name}={value}" for name, value in lists.items()),
     ]
