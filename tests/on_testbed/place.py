@@ -71,10 +71,10 @@ class Place:
             "environments": [each | {"target_systems": [self.system]} for each in named],
         }
 
-    def run(self, *words: str) -> list[CaseEntry]:
+    def run(self, *words: str, command: str = "run") -> list[CaseEntry]:
         """Run checks, and again where other work disturbed them."""
         return measured_again(
-            lambda: self._run(*words),
+            lambda: self._run(command, *words),
             lambda found: any(each.level == "disturbed" for each in found),
         )
 
@@ -86,8 +86,8 @@ class Place:
         command = self.testbed.command("login", "env", *settings, str(program), *words)
         return subprocess.run(command, cwd=self.place, capture_output=True, text=True, check=False)
 
-    def _run(self, *words: str) -> list[CaseEntry]:
-        self.said = self.ask("run", f"--system={self.system}", *words)
+    def _run(self, command: str, *words: str) -> list[CaseEntry]:
+        self.said = self.ask(command, f"--system={self.system}", *words)
         return self.recorded()
 
     def recorded(self) -> list[CaseEntry]:

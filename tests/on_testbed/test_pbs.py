@@ -6,6 +6,7 @@ needs PostgreSQL and the user postgres.
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.on_testbed.place import HOSTS, Place
 from tests.waiting import wait_until
 
 from fabricheck.provenance import SUITE
+from fabricheck.transports.witness import unfinished_ranks
 from fabricheck_testbed import Testbed
 
 # A build for each of two MPIs.
@@ -23,10 +25,11 @@ LOGIN = "login"
 PARTS = ("SERVER", "SCHED", "COMM", "MOM")
 # Private to each node, and gone with it.
 HOME = "/run/pbs"
+BY = {4: "allreduce", 2: "latency"}
 SETTINGS = """\
 set server acl_roots = root@*
 set server flatuid = True
-set server job_history_enable = {}
+set server job_history_enable = True
 """
 
 
@@ -42,7 +45,10 @@ class Cluster(Place):
             "max_jobs": 1,
             "prepare_cmds": [f"export PATH=$PATH:{EXEC}/bin"],
         }
-        extras: dict[str, object] = {"max_pending_time": "1m"}
+        # An emulated node needs half a second to tell the time when the machine is busy.
+        extras: dict[str, object] = {
+            "max_pending_time": "1m", "node_health": {"clock_skew": 2}
+        }  # fmt: skip
         super().__init__(
             testbed, place, "pbs", partition=partition, extras=extras, variables=variables
         )
@@ -63,7 +69,7 @@ class Cluster(Place):
                 told = f"echo '$usecp *:/ /' >>{HOME}/mom_priv/config"
                 self.on(host, f"{told} && kill -HUP $(cat {HOME}/mom_priv/mom.lock)")
         nodes = "".join(f"create node {host}\n" for host in HOSTS)
-        self.on(LOGIN, f"qmgr <<'END'\n{SETTINGS.format(True)}{nodes}END")
+        self.on(LOGIN, f"qmgr <<'END'\n{SETTINGS}{nodes}END")
         wait_until(lambda: self.on(LOGIN, "pbsnodes -a").count("state = free") == len(HOSTS))
 
     def on(self, host: str, script: str) -> str:
@@ -102,3 +108,46 @@ def test_all_is_good_and_proved_by_either_launcher(cluster: Cluster) -> None:
         assert [each for each in proofs if "eth0" not in each[1]] == []
     [health] = [each for each in cases if each.check == "NodeHealth" and not each.mpi]
     assert health.nodes == HOSTS
+    assert "clocks known to" in health.evidence
+    assert {node for each in cases if each.check == "UcxPerftest" for node in each.nodes} > {"n1"}
+
+
+def test_nodes_are_located_and_options_of_a_run_are_kept(cluster: Cluster) -> None:
+    words = ("--environ=mpich", "--transport=tcp", "--exclude=n2")
+    [located] = cluster.run(*words, command="locate")
+    assert located.level in ("good", "warning"), cluster.said.stdout
+    assert located.nodes == ("n1", "n3", "n4")
+    assert "3 of 3 nodes good" in cluster.said.stdout
+
+
+def test_a_server_without_a_history_of_jobs_does(cluster: Cluster) -> None:
+    cluster.on(LOGIN, "qmgr -c 'set server job_history_enable = False'")
+    [found] = cluster.run("--benchmark=latency", "--transport=tcp", "--nodes=2", "--environ=mpich")
+    assert found.level in ("good", "warning"), cluster.said.stdout
+
+
+@pytest.mark.parametrize(
+    ("node", "nodes"), [("n4", 4), pytest.param("n1", 2, id="the first, which runs the script")]
+)
+def test_a_node_that_dies_in_mid_job_is_named(cluster: Cluster, node: str, nodes: int) -> None:
+    site = cluster.place / "sites" / "pbs.yaml"
+    site.write_text(site.read_text().replace("time_budget: 0.05", "time_budget: 60"))
+    words = (f"--nodes={nodes}", "--transport=tcp", "--environ=mpich", f"--benchmark={BY[nodes]}")
+    with ThreadPoolExecutor() as pool:
+        found = pool.submit(cluster._run, "run", *words)
+        stages = (cluster.place / "stage").glob
+        wait_until(lambda: sum(len(unfinished_ranks(each)) for each in stages("*/*/*/*")) == nodes)
+        cluster.testbed.kill_node(node)
+        [case] = found.result()
+    assert case.level == "untrusted"
+    assert f"node failure: PBS lost node {node} in mid-job" in case.findings[0]
+
+
+def test_a_node_that_is_down_is_named(cluster: Cluster) -> None:
+    """After those above."""
+    health, *_ = (
+        each for each in cluster.run("--tag=smoke", "--environ=builtin")
+        if each.check == "NodeHealth"
+    )  # fmt: skip
+    assert health.level == "critical"
+    assert any("n4: not reached: down" in each for each in health.findings)
