@@ -25,7 +25,6 @@ LOGIN = "login"
 PARTS = ("SERVER", "SCHED", "COMM", "MOM")
 # Private to each node, and gone with it.
 HOME = "/run/pbs"
-BY = {4: "allreduce", 2: "latency"}
 SETTINGS = """\
 set server acl_roots = root@*
 set server flatuid = True
@@ -127,16 +126,24 @@ def test_a_server_without_a_history_of_jobs_does(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "nodes"), [("n4", 4), pytest.param("n1", 2, id="the first, which runs the script")]
+    ("node", "nodes", "benchmark", "check"),
+    [
+        ("n4", 4, "allreduce", "MpiCollective"),
+        pytest.param("n1", 2, "latency", "MpiPointToPoint", id="the one that runs the script"),
+    ],
 )
-def test_a_node_that_dies_in_mid_job_is_named(cluster: Cluster, node: str, nodes: int) -> None:
+def test_a_node_that_dies_in_mid_job_is_named(
+    cluster: Cluster, node: str, nodes: int, benchmark: str, check: str
+) -> None:
     site = cluster.place / "sites" / "pbs.yaml"
     site.write_text(site.read_text().replace("time_budget: 0.05", "time_budget: 60"))
-    words = (f"--nodes={nodes}", "--transport=tcp", "--environ=mpich", f"--benchmark={BY[nodes]}")
+    words = (f"--benchmark={benchmark}", f"--nodes={nodes}", "--transport=tcp", "--environ=mpich")
+    stages = (cluster.place / "stage").glob
     with ThreadPoolExecutor() as pool:
-        found = pool.submit(cluster._run, "run", *words)
-        stages = (cluster.place / "stage").glob
-        wait_until(lambda: sum(len(unfinished_ranks(each)) for each in stages("*/*/*/*")) == nodes)
+        found = pool.submit(cluster.run, *words)
+        wait_until(
+            lambda: nodes == sum(len(unfinished_ranks(each)) for each in stages(f"*/*/*/{check}*"))
+        )
         cluster.testbed.kill_node(node)
         [case] = found.result()
     assert case.level == "untrusted"

@@ -131,9 +131,18 @@ def _scheduler_remarks(partition: Mapping[str, Any], extras: PartitionExtras) ->
         yield _weaker(
             f"{partition['scheduler']} does not list its nodes for ReFrame: "
             "checks of health, which ask every node, and fabricheck stress cannot run there; only "
-            "Slurm and machines without a scheduler were tested"
+            "Slurm, OpenPBS and machines without a scheduler were tested"
         )
-    elif not scheduler.is_alone and "rdma" not in partition.get("features", []):
+    elif not scheduler.holds_nodes:
+        yield _weaker(
+            f"{scheduler.name} gets a job for each case: fabricheck sweep, whose runs need the "
+            "same nodes, and fabricheck stress, which yields its nodes to others, cannot run there"
+        )
+    if (
+        scheduler.lists_nodes
+        and not scheduler.is_alone
+        and "rdma" not in partition.get("features", [])
+    ):
         yield _weaker("without the feature rdma nothing on InfiniBand or RoCE is measured")
 
 

@@ -29,6 +29,8 @@ from fabricheck.sites.extras import PartitionExtras
 
 _STATES: Final = {"Q": "QUEUED", "H": "HELD", "W": "WAITING", "F": "COMPLETED", "X": "COMPLETED"}
 _LOOK_SECONDS: Final = 20
+_SAYS: Final = "=>> PBS: "
+"""How a line of PBS begins in a job's errors."""
 _OURS: Final = re.compile(r"--(nodelist|exclude)=(.*)")
 """What PBS has no option for: it is told the nodes."""
 
@@ -131,7 +133,7 @@ class PbsScheduler(NamedNodes, PbsProJobScheduler):
         for job in jobs:
             lost = [node for node in job.nodelist if PBS.is_silent(states.get(node, ""))]
             if lost:
-                job.why = "; ".join(f"node {node} is {states[node]}" for node in lost)
+                job.why = f"\n{_SAYS}".join(f"node {node} is {states[node]}" for node in lost)
                 self.cancel(job)
 
 
@@ -158,4 +160,4 @@ def _keep_files(job: PbsJob) -> None:
     """Make files of a job that PBS has not, as of one that never began; say why we ended it."""
     Path(job.workdir, job.stdout).touch()
     with Path(job.workdir, job.stderr).open("a") as errors:
-        errors.write(f"=>> PBS: {job.why}\n" if job.why else "")
+        errors.write(f"{_SAYS}{job.why}\n" if job.why else "")
