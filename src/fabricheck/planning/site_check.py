@@ -120,7 +120,7 @@ def _scheduler_remarks(partition: Mapping[str, Any], extras: PartitionExtras) ->
             yield _wrong(f"{needed} is not on PATH here, no job can start")
     if scheduler.shortcoming:
         yield _wrong(scheduler.shortcoming)
-    if extras.hosts and shutil.which(extras.remote_shell) is None:
+    if scheduler.shares_nodes and shutil.which(extras.remote_shell) is None:
         yield _wrong(f"extras.remote_shell {extras.remote_shell} is not on PATH here")
     if extras.stress and not scheduler.can_stress:
         yield _wrong(
