@@ -4,6 +4,7 @@
 needs PostgreSQL and the user postgres.
 """
 
+import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -95,7 +96,9 @@ def cluster(can_run_testbeds: None, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def test_all_is_good_and_proved_by_either_launcher(cluster: Cluster) -> None:
+    plan = json.loads(cluster.ask("plan", "--system=pbs", "--tag=smoke", "--json").stdout)
     cases = cluster.run("--tag=smoke")
+    assert len(cases) == len(plan["cases"])
     assert {each.level for each in cases} <= {"good", "warning"}, cluster.said.stdout
     for environ in ("openmpi", "mpich"):
         of_two = [each for each in cases if each.environ == environ and each.num_nodes == 2]
@@ -136,7 +139,8 @@ def test_a_node_that_dies_in_mid_job_is_named(
     cluster: Cluster, node: str, nodes: int, benchmark: str, check: str
 ) -> None:
     site = cluster.place / "sites" / "pbs.yaml"
-    site.write_text(site.read_text().replace("time_budget: 0.05", "time_budget: 60"))
+    before = site.read_text()
+    site.write_text(before.replace("time_budget: 0.05", "time_budget: 60"))
     words = (f"--benchmark={benchmark}", f"--nodes={nodes}", "--transport=tcp", "--environ=mpich")
     stages = (cluster.place / "stage").glob
     with ThreadPoolExecutor() as pool:
@@ -146,6 +150,7 @@ def test_a_node_that_dies_in_mid_job_is_named(
         )
         cluster.testbed.kill_node(node)
         [case] = found.result()
+    site.write_text(before)
     assert case.level == "untrusted"
     assert f"node failure: PBS lost node {node} in mid-job" in case.findings[0]
 
