@@ -45,7 +45,7 @@ std::optional<Bounded> bounded_of(Meeting& meeting, const Engine& scheme, bool f
     if (scheme.bounded == nullptr) {
         return std::nullopt;
     }
-    Bounded bounded{scheme.bound, scheme.bounded->odd()};
+    Bounded bounded{scheme.bound, scheme.bounded->bound(), scheme.bounded->odd()};
     if (!failed) { // or another rank may be gone
         bounded.odd = {};
         for (const Odd& odd : meeting.exchange(scheme.bounded->odd())) {

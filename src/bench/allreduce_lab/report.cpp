@@ -102,6 +102,7 @@ void add_bounded(bench::Report& report, bench::Row row, const Result& result,
     const double loss = static_cast<double>(outcome.lost) /
                         static_cast<double>(std::max<std::uint64_t>(outcome.expected, 1));
     add_field(row, "bound", bounded.bound.seconds, "s");
+    add_field(row, "bound_last", bounded.last, "s");
     add_field(row, "bound_halves", bounded.bound.halves, "s");
     add_field(row, "loss", loss, "1");
     add_field(row, "error", result.error, "1");

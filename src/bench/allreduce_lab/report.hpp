@@ -13,7 +13,8 @@ namespace allreduce_lab {
 /// Of a bounded transport.
 struct Bounded {
     Bound bound;
-    Odd odd; ///< of all ranks
+    double last; ///< t_B in seconds at the end, longer where sums were skipped
+    Odd odd;     ///< of all ranks
 };
 
 /// Of one scheme.

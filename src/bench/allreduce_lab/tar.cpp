@@ -76,6 +76,7 @@ Outcome Tar::run(std::size_t bucket) {
     }
     if (summed.skipped) {
         result.skipped = 1;
+        transport_.lengthen();
         return result;
     }
     bring_back(buckets_[bucket], summed);

@@ -51,6 +51,8 @@ class Transport {
     virtual void skip() {}
     /// Whether this rank, or another one whose gather came, told so.
     [[nodiscard]] virtual bool skips() const { return false; }
+    /// Gives the sums from now on more time, after one that all ranks skipped.
+    virtual void lengthen() {}
 
     [[nodiscard]] float* work() { return work_.data(); }
     [[nodiscard]] std::size_t piece() const { return piece_; }
@@ -92,6 +94,8 @@ struct Odd {
 class UdpTransport : public Transport {
   public:
     [[nodiscard]] virtual const Odd& odd() const = 0;
+    /// t_B as it is now, in seconds.
+    [[nodiscard]] virtual double bound() const = 0;
     /// When packets came, of all stages.
     [[nodiscard]] virtual const Arrivals& arrivals() const = 0;
 

@@ -34,6 +34,9 @@ inline constexpr double kLeastSilence = 0.1;
 inline constexpr double kMostSilence = 0.5;
 inline constexpr double kSilenceOfGather = 3.0;
 
+// Four skipped sums double and a half a t_B that the network has outgrown since the calibration.
+inline constexpr double kLonger = 1.25;
+
 class Udp : public UdpTransport {
   public:
     Udp(Meeting& meeting, const Options& options, in_addr address, std::vector<std::size_t> shards,
@@ -42,6 +45,7 @@ class Udp : public UdpTransport {
           own_(static_cast<std::size_t>(meeting.rank())),
           ranks_(static_cast<std::size_t>(meeting.size())), run_(meeting.run_word()),
           inject_loss_(options.inject_loss), bound_(bound), calibrates_(calibrates),
+          calibrated_(options.bound == 0),
           socket_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
           early_{EarlyEnd(bound), EarlyEnd(bound)}, incast_(meeting.size()),
           rate_(static_cast<double>(options.rate) * 1e6 / 8), peer_timeouts_(ranks_),
@@ -80,6 +84,9 @@ class Udp : public UdpTransport {
     }
     void skip() override { slot(PacketKind::Gather, current_).skips = true; }
     [[nodiscard]] bool skips() const override { return slot(PacketKind::Gather, current_).skips; }
+    // A t_B that was given stays as it is.
+    void lengthen() override { bound_ *= calibrated_ ? kLonger : 1.0; }
+    [[nodiscard]] double bound() const override { return bound_; }
     [[nodiscard]] const Odd& odd() const override { return odd_; }
     [[nodiscard]] const Arrivals& arrivals() const override { return arrivals_; }
 
@@ -112,6 +119,7 @@ class Udp : public UdpTransport {
     std::uint64_t inject_loss_;
     double bound_;
     bool calibrates_;
+    bool calibrated_;
     Descriptor socket_;
     std::vector<sockaddr_in> peers_;
     std::array<EarlyEnd, 2> early_;
