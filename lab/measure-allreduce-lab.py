@@ -57,7 +57,7 @@ class Lab:
         given = {
             "--size": ranks, "--shared-path": self._folder, "--prefix": self._count,
             "--json": path, "--timeout": 30, "--environment": network.kind, "--tail": network.tail,
-            "--flows": network.flows, "--halt-loss": 100,
+            "--flows": network.flows, "--halt-loss": 100, "--tail-target": network.longest,
         }  # fmt: skip
         options = [str(word) for pair in given.items() if pair[1] is not None for word in pair]
         link = f"{RATE}:{network.dropped}" if network.dropped else str(RATE)

@@ -117,6 +117,7 @@ class LabRun(Measurement):
             "--environment": network.kind if network.kind != "plain" else None,
             "--tail": network.tail,
             "--flows": network.flows if network.kind == "elastic" else None,
+            "--tail-target": network.longest,
             "--elements": LEARNED if self._lab.learns else own.elements,
             "--iteration-count": own.iterations,
         }
