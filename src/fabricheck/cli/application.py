@@ -1,12 +1,14 @@
 """The frame of the command line, and the list of its commands."""
 
 import importlib
+import keyword
 from collections.abc import Sequence
 from typing import Annotated, Final
 
 import typer
 
 COMMANDS: Final = {
+    "try": "Measure this machine alone: no root, no Slurm, no site file.",
     "init": "Write a repository for private systems: site files, references, nightly, pipeline.",
     "run": "Run the checks of a system, and show the verdict.",
     "parse": "Read the output of a benchmark: sizes, columns, units and validation.",
@@ -34,10 +36,10 @@ COMMANDS: Final = {
     "stress": "Keep a fabric under load between the nights, and judge every block.",
     "topology": "Show and check leaves, spines and routes.",
 }
-"""The commands, each a module of its name, and the first sentence of its help."""
+"""The commands and the first sentence of their help; each is a module of its name (``try_``)."""
 
 PANELS: Final = {
-    "Set up a site": "init site plan topology baseline references testbed",
+    "Set up a site": "try init site plan topology baseline references testbed",
     "Measure": "run nightly locate accept sweep stress node",
     "Look at what came out": "report explain scaling trend coverage compare history parse judge",
     "Tell others": "exporter dashboard metrics",
@@ -80,11 +82,12 @@ def build(wanted: Sequence[str]) -> typer.Typer:
         if wanted and not known:
             app.command(name, help=COMMANDS[name], rich_help_panel=_PANEL[name])(lambda: None)
             continue
-        module = importlib.import_module(f"fabricheck.cli.{name}")
+        own = f"{name}_" if keyword.iskeyword(name) else name
+        module = importlib.import_module(f"fabricheck.cli.{own}")
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name, help=COMMANDS[name], rich_help_panel=_PANEL[name])
         else:
-            app.command(name, rich_help_panel=_PANEL[name])(getattr(module, name))
+            app.command(name, rich_help_panel=_PANEL[name])(getattr(module, own))
     return app
 
 
