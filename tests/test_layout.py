@@ -1,5 +1,6 @@
 """Rules of the repository as a whole; each names the file that breaks it."""
 
+import ast
 import re
 import subprocess
 import tomllib
@@ -214,3 +215,32 @@ def test_only_locks_and_what_develops_pin_versions():
     testbed = tomllib.loads(text_of("testbed/pyproject.toml"))["project"]["dependencies"]
     mine = (*project["dependencies"], *runs, *extras["plots"], *extras["passwords"], *testbed)
     assert [pin for pin in mine if not re.search(r">=[\d.]+.*<\d", pin)] == []
+
+
+def named_in_messages() -> dict[str, str]:
+    """Files of the suite that a message or a help names, each with a module that does."""
+    named = re.compile(r"(?<![\w/.}-])(?:docs|ci|bin)/[a-z][\w/-]*(?:\.(?:md|sh))?")
+    found = {}
+    for path in sorted((ROOT / "src" / "fabricheck").rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        whole = (ast.Module, ast.ClassDef, ast.FunctionDef)
+        blocks = [node for node in ast.walk(tree) if isinstance(node, whole)]
+        docstrings = {ast.get_docstring(node, clean=False) for node in blocks}
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+                continue
+            # Those of commands are their help.
+            if path.parent.name == "cli" or node.value not in docstrings:
+                found.update(dict.fromkeys(named.findall(node.value), path.name))
+    return found
+
+
+def test_what_messages_name_is_in_a_wheel():
+    # In a checkout alone, and said there alone.
+    named = named_in_messages().items() - {("ci/mpi-wheel", "config.py")}
+    shipped = re.findall(
+        r'"([^"]+)"', text_of("setup.py").partition("SUITE = ")[2].split("\n\n")[0]
+    )
+    assert "docs/reference/errors.md" in dict(named)
+    assert [each for each in named if not (ROOT / each[0]).exists()] == []
+    assert [each for each in named if each[0].partition("/")[0] not in shipped] == []

@@ -128,8 +128,9 @@ def test_a_reader_that_has_enough_asks_for_no_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-def test_it_tells_its_version(tmp_path: Path) -> None:
-    done = shell("--version", tmp_path)
+@pytest.mark.parametrize("command", ["", "run", "history show"])
+def test_it_tells_its_version(tmp_path: Path, command: str) -> None:
+    done = shell(f"{command} --version", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(r"fabricheck \d+\.\d+\.\d+ \(.+\)\n", done.stdout)
 

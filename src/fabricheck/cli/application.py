@@ -7,6 +7,8 @@ from typing import Annotated, Final
 
 import typer
 
+from fabricheck.provenance import located
+
 COMMANDS: Final = {
     "try": "Measure this machine alone: no root, no Slurm, no site file.",
     "init": "Write a repository for private systems: site files, references, nightly, pipeline.",
@@ -68,7 +70,8 @@ def build(wanted: Sequence[str]) -> typer.Typer:
     app = typer.Typer(
         name="fabricheck",
         help="Regression tests for MPI and RDMA fabrics.",
-        epilog="An error ends with a code such as FC0502: docs/reference/errors.md lists them.",
+        epilog="An error ends with a code such as FC0502: "
+        f"{located('docs/reference/errors.md')} lists them, beside all pages that are named.",
         no_args_is_help=True,
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
