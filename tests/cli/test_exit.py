@@ -2,6 +2,7 @@
 
 import errno
 import io
+import json
 import os
 import re
 import signal
@@ -19,8 +20,10 @@ from typer.testing import CliRunner
 from fabricheck import cli
 from fabricheck.cli.application import COMMANDS, PANELS, build
 from fabricheck.cli.console import open_console
+from fabricheck.cli.output import FORMAT, tell
 from fabricheck.errors import FabricheckError
 from fabricheck.measures.registry import CHECKS
+from fabricheck.provenance import SUITE
 
 PROGRAM = f"{sys.executable} -m fabricheck"
 JUDGED = ("--references=r.yaml", "--system=s", "--environ=e", "--placement=tcp-2n")
@@ -125,6 +128,20 @@ def test_streams_and_names_that_cannot_be_used(command: str, said: str, tmp_path
 def test_a_reader_that_has_enough_asks_for_no_words(tmp_path: Path) -> None:
     done = shell("testbed --help | true; exit ${PIPESTATUS[0]}", tmp_path)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
+def test_what_machines_get_is_an_object_with_its_format(capsys: pytest.CaptureFixture[str]) -> None:
+    tell(["nothing"], {"rows": []}, machine=True)
+    assert json.loads(capsys.readouterr().out) == {"format": FORMAT, "rows": []}
+
+
+def test_only_one_place_writes_json_for_machines() -> None:
+    modules = (SUITE / "src" / "fabricheck" / "cli").glob("*.py")
+    assert [each.name for each in modules if "json.dump(" in each.read_text()] == ["output.py"]
+    # A list would have no format; mypy refuses it where it has types.
+    listed = re.compile(r"(tell\(.*, |write_json\()\[")
+    modules = (SUITE / "src" / "fabricheck" / "cli").glob("*.py")
+    assert [each.name for each in modules if listed.search(each.read_text())] == []
 
 
 @pytest.mark.integration

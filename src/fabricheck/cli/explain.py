@@ -120,7 +120,6 @@ def _conclusions(found: LayerComparison) -> list[str]:
 
 def _as_json(run: ReportedRun, found: LayerComparison) -> dict[str, Any]:
     return {
-        "format": 1,
         "report": str(run.path),
         "case": found.case.title,
         **picked(found.case, "status system partition nodes causes"),

@@ -63,7 +63,7 @@ def locate(
 
         fabricheck locate --system mycluster --with nccl
 
-        fabricheck locate --system mycluster --json | jq '.[].accused[].places'
+        fabricheck locate --system mycluster --json | jq '.cases[].accused[].places'
     """
     # ReFrame takes a second to import: --help does not pay for it.
     from fabricheck.judge.levels import Level
@@ -105,9 +105,8 @@ def locate(
             where = case.system, case.partition, case.environ, case.transport
             of_nodes.setdefault(where, []).append((case.port, each))
     text += [line for runs in of_nodes.values() if len(runs) > 1 for line in cards(runs)]
-    tell(
-        text, [{"case": case.title, **as_json(each)} for case, each in judgements], machine=machine
-    )
+    cases_as_json = [{"case": case.title, **as_json(each)} for case, each in judgements]
+    tell(text, {"cases": cases_as_json}, machine=machine)
     for case in unproved:
         typer.echo(f"{case.title}: no conclusion: {'; '.join(case.causes)}", err=machine)
     if node_file is not None and judgements:

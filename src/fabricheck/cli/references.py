@@ -33,12 +33,16 @@ def list_(
 
         fabricheck references list --system mycluster
 
-        fabricheck references list --system testbed --check MpiCollective --json | jq '.[].source'
+        fabricheck references list --system testbed --json | jq '.references[].source'
     """
     from fabricheck.planning import plan_text, references
 
     found = [row for row in references.rows(SUITE, system) if check in (None, row.check)]
-    tell(plan_text.reference_lines(found), [asdict(row) for row in found], machine=machine)
+    tell(
+        plan_text.reference_lines(found),
+        {"references": [asdict(row) for row in found]},
+        machine=machine,
+    )
 
 
 @app.command()

@@ -109,7 +109,6 @@ def _cells(step: ScalingStep) -> list[str]:
 
 def _as_json(run: ReportedRun, found: _Steps) -> dict[str, Any]:
     return {
-        "format": 1,
         "report": str(run.path),
         "curves": [
             {**asdict(curve), "steps": [asdict(step) for step in steps]}

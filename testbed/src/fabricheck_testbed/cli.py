@@ -76,8 +76,8 @@ def _console() -> Console:
     return found if found.is_terminal else Console(highlight=False, markup=False, width=_WIDTH)
 
 
-def _write_json(data: Any) -> None:
-    json.dump(data, sys.stdout, indent=2)
+def _write_json(data: dict[str, Any]) -> None:
+    json.dump({"format": 1, **data}, sys.stdout, indent=2)
     sys.stdout.write("\n")
 
 
@@ -323,11 +323,11 @@ def doctor(state_dir: Path, *, as_json: JsonOption = False) -> None:
 
       %(prog)s doctor
 
-      %(prog)s doctor --json | jq '.[] | select(.level != "ok")'
+      %(prog)s doctor --json | jq '.checks[] | select(.level != "ok")'
     """
     checks = doctor_module.examine(layout_at(state_dir))
     if as_json:
-        _write_json([check._asdict() for check in checks])
+        _write_json({"checks": [check._asdict() for check in checks]})
     else:
         console = _console()
         for check in checks:
