@@ -12,6 +12,7 @@ from fabricheck.provenance import located
 COMMANDS: Final = {
     "try": "Measure this machine alone: no root, no Slurm, no site file.",
     "init": "Write a repository for private systems: site files, references, nightly, pipeline.",
+    "new-benchmark": "Write the folder of an own benchmark: program, check, and what to expect.",
     "run": "Run the checks of a system, and show the verdict.",
     "parse": "Read the output of a benchmark: sizes, columns, units and validation.",
     "judge": "Judge a measured curve: what is wrong, then the level on the last line.",
@@ -41,7 +42,7 @@ COMMANDS: Final = {
 """The commands and the first sentence of their help; each is a module of its name (``try_``)."""
 
 PANELS: Final = {
-    "Set up a site": "try init site plan topology baseline references testbed",
+    "Set up a site": "try init site plan new-benchmark topology baseline references testbed",
     "Measure": "run nightly locate accept sweep stress node",
     "Look at what came out": "report explain scaling trend coverage compare history parse judge",
     "Tell others": "exporter dashboard metrics",
@@ -85,7 +86,7 @@ def build(wanted: Sequence[str]) -> typer.Typer:
         if wanted and not known:
             app.command(name, help=COMMANDS[name], rich_help_panel=_PANEL[name])(lambda: None)
             continue
-        own = f"{name}_" if keyword.iskeyword(name) else name
+        own = f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_")
         module = importlib.import_module(f"fabricheck.cli.{own}")
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name, help=COMMANDS[name], rich_help_panel=_PANEL[name])
