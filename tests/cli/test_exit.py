@@ -8,8 +8,9 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -128,6 +129,18 @@ def test_streams_and_names_that_cannot_be_used(command: str, said: str, tmp_path
 def test_a_reader_that_has_enough_asks_for_no_words(tmp_path: Path) -> None:
     done = shell("testbed --help | true; exit ${PIPESTATUS[0]}", tmp_path)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
+def test_no_help_shows_a_type_of_python() -> None:
+    def unnamed(command: Any, path: str) -> Iterator[str]:
+        for name, each in getattr(command, "commands", {}).items():
+            yield from unnamed(each, f"{path} {name}")
+        for option in command.params:
+            shown = option.metavar or getattr(option.type, "choices", None)
+            if option.param_type_name == "option" and not (shown or option.is_flag):
+                yield f"{path} {option.opts[-1]}"
+
+    assert list(unnamed(typer.main.get_command(build([])), "fabricheck")) == []
 
 
 def test_what_machines_get_is_an_object_with_its_format(capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,7 +30,9 @@ def explain(
     ],
     *,
     asked: Asked,
-    partition: Annotated[str, typer.Option(help="Only cases of this partition.")] = "",
+    partition: Annotated[
+        str, typer.Option(help="Only cases of this partition.", metavar="NAME")
+    ] = "",
     machine: JsonOption = False,
 ) -> None:
     """Line up verbs, UCX and MPI on the path of a case, and name the layer at fault.

@@ -25,9 +25,11 @@ def locate(
     system: SystemOption = None,
     jobs: OfJobs,
     environ: Annotated[
-        str | None, typer.Option(help="Environment (MPI).", show_default="all")
+        str | None, typer.Option(help="Environment (MPI).", show_default="all", metavar="NAME")
     ] = None,
-    transport: Annotated[str | None, typer.Option(help="Transport.", show_default="all")] = None,
+    transport: Annotated[
+        str | None, typer.Option(help="Transport.", show_default="all", metavar="NAME")
+    ] = None,
     carrier: Annotated[Carrier, typer.Option("--with", help="What carries data.")] = Carrier.MPI,
     topology: Annotated[
         Path | None,
@@ -40,7 +42,9 @@ def locate(
     full: Annotated[
         bool, typer.Option("--full", help="Every pair once: as many rounds as nodes.")
     ] = False,
-    seconds: Annotated[float, typer.Option(min=0.05, help="Of each round.")] = 2.0,
+    seconds: Annotated[
+        float, typer.Option(min=0.05, help="Of each round.", metavar="SECONDS")
+    ] = 2.0,
     node_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the good nodes, one a line.")
     ] = None,
