@@ -43,7 +43,7 @@ def sweep(
         int, typer.Option(min=2, help="Measurements of each setting.", metavar="N")
     ] = 12,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would run and how long; run nothing.")
+        bool, typer.Option("--dry-run", help="Show what would run and how long; run nothing.")
     ] = False,
     machine: JsonOption = False,
 ) -> None:
