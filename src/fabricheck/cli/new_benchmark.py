@@ -15,8 +15,7 @@ def new_benchmark(
 ) -> None:
     """Write the folder of an own benchmark: program, check, and what to expect.
 
-    It runs as it is, on each transport of MPI that the system offers, is proved, judged and
-    recorded. Change the program, entries.py and references.yaml (docs/how-to/own-benchmark.md).
+    It runs as it is. Change program, entries.py and references.yaml.
 
     Exit code 0: written. 2: bad input.
 

