@@ -1,6 +1,7 @@
 """The frame of the command line, and the list of its commands."""
 
 import importlib
+import inspect
 from collections.abc import Sequence
 from typing import Annotated, Final
 
@@ -82,10 +83,25 @@ def build(wanted: Sequence[str]) -> typer.Typer:
             continue
         module = importlib.import_module(f"fabricheck.cli.{name}")
         if hasattr(module, "app"):
+            for each in module.app.registered_commands:
+                each.help = flowing(each.help or inspect.getdoc(each.callback))
             app.add_typer(module.app, name=name, help=COMMANDS[name], rich_help_panel=_PANEL[name])
         else:
-            app.command(name, rich_help_panel=_PANEL[name])(getattr(module, name))
+            command = getattr(module, name)
+            app.command(name, help=flowing(inspect.getdoc(command)), rich_help_panel=_PANEL[name])(
+                command
+            )
     return app
+
+
+def flowing(text: str | None) -> str:
+    """The help of a command, its sentences free to fill a line of any width.
+
+    Paragraphs with examples, which are indented, keep their lines.
+    """
+    paragraphs = (text or "").split("\n\n")
+    joined = (each if "\n " in f"\n{each}" else each.replace("\n", " ") for each in paragraphs)
+    return "\n\n".join(joined)
 
 
 def _of_all(

@@ -179,7 +179,7 @@ class PartitionExtras(Section):
             different nodes, `after_builds: true` lets them begin when no build of ReFrame is
             running. Default: one at a time
         hosts: the nodes of a partition with `scheduler: hosts`, by the names that
-            [they give themselves](#hosts-without-a-scheduler).
+            [they give themselves](#hosts-without-a-scheduler), or of [a queue](#pbs).
         remote_shell: a program that runs, on one of `hosts`, what follows its name. Default: `ssh`
         max_pending_time: how long a job may wait to begin, such as `10m`.
         osu_iterations: iterations of each size, for OSU, which knows no time budget.
