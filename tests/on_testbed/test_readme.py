@@ -12,8 +12,6 @@ from tests.test_layout import text_of
 
 from fabricheck.launch.disturbance import FOREIGN_SHARE
 from fabricheck.provenance import SUITE
-from fabricheck.record.entries import CaseEntry
-from fabricheck.record.read import entries, record_files
 from fabricheck_testbed import Testbed
 
 pytestmark = pytest.mark.e2e
@@ -68,23 +66,13 @@ def place() -> Iterator[Path]:
 
 
 def test_the_block_for_a_cluster_makes_a_site_that_is_right(testbed: Testbed, place: Path) -> None:
+    """All but its last line: the run of such a site wants a core for each rank."""
     script = "\n".join(["set -e", *cluster_block()[:-1]])
     done = bash(*testbed.command("login"), place=place, script=script)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (place / "sites" / "mycluster.yaml").is_file()
     assert "mycluster: 0 wrong" in done.stdout
     assert "MpiPointToPoint" in done.stdout
-
-
-@pytest.mark.lab
-def test_the_block_for_a_cluster_measures(testbed: Testbed, place: Path) -> None:
-    done = bash(*testbed.command("login"), place=place, script="\n".join(cluster_block()))
-    found = [each for path in record_files(place / "perflogs") for each in entries(path)[0]]
-    cases = [each for each in found if isinstance(each, CaseEntry) and each.samples]
-    # A new site has no references.
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert {each.benchmark for each in cases} >= {"latency", "bw"}
-    assert {each.level for each in cases} <= {"no-reference", "good", "warning"}, done.stdout
 
 
 @pytest.mark.lab
