@@ -11,13 +11,14 @@ nights ago. Needs the development dependencies, Chromium and chromedriver.
 import argparse
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 SUITE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SUITE))
 
-from tests.report import nights, sample
+from tests.report import nights, sample, whole
 from tests.report.chromium import find, opened, wait_until
 
 from fabricheck.record.entries import Sample
@@ -53,6 +54,11 @@ SHOTS = (
 )
 
 
+CARD = Shot("report-card.png", 1300, 900, "light", "header")
+"""Of another night, in which one card of two nodes with four each is slow."""
+CHARTS = 3
+
+
 def main() -> None:
     """Write the page into a directory of its own, and the pictures of it."""
     parser = argparse.ArgumentParser(
@@ -74,7 +80,11 @@ def main() -> None:
             write_page(run, summarise(run), page, past)
         else:
             write_simulated(page)
-        take(page, arguments.out)
+        take(page, arguments.out, SHOTS)
+        if not arguments.perflogs:
+            made = whole.slow_card(sample.only(sample.report(), *BENCHMARKS))
+            _, page = whole.write(made, Path(scratch) / "card")
+            take(page, arguments.out, [CARD])
 
 
 def write_simulated(page: Path) -> None:
@@ -94,14 +104,12 @@ def slower(case: ReportedCase, sample: Sample) -> float:
     return SLOWER if sample.metric == "latency" else 1 / SLOWER
 
 
-def take(page: Path, out: Path) -> None:
-    """Open the page once, and write all pictures of it."""
+def take(page: Path, out: Path, shots: Sequence[Shot]) -> None:
+    """Open the page once, and write pictures of it when the charts of the history are drawn."""
     with opened(page.parent / "profile", page) as driver:
         wait_until(driver, lambda found: find(found, "#explorer-live[data-ready]"))
-        wait_until(
-            driver, lambda found: len(find(found, ".chart")) == len(find(found, "[data-drawn]"))
-        )
-        for shot in SHOTS:
+        wait_until(driver, lambda found: len(find(found, "#explorer-live [data-drawn]")) == CHARTS)
+        for shot in shots:
             colors = [{"name": "prefers-color-scheme", "value": shot.scheme}]
             driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": colors})
             size = {"width": shot.width, "height": shot.height}
