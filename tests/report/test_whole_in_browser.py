@@ -81,6 +81,11 @@ def test_the_filter_takes_words_and_a_level(large, tmp_path):
         find(driver, "#filter-words")[0].clear()
         find(driver, "#filter-words")[0].send_keys("mlx5_2")
         wait_until(driver, lambda d: not shown(d, ".problems > li"))
+        level.select_by_visible_text("any")
+        find(driver, "#filter-words")[0].clear()
+        find(driver, "#filter-words")[0].send_keys("c018")
+        wait_until(driver, lambda d: len(shown(d, rows)) == 2)
+        assert all("c[017-018]" in each for each in shown(driver, rows)), "though folded"
 
 
 def cut(driver) -> list[str]:
