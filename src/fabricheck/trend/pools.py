@@ -39,8 +39,9 @@ can be wrong."""
 _BOUND = 3.0
 """Deviates at which a night of a series is cut off."""
 
-_SURE = float(np.log(20))
-"""Logarithm of the odds that a pool moved as a whole, for it to be blamed, or a series stayed."""
+_SURE = float(np.log(1000))
+"""Logarithm of the odds that a pool moved as a whole, for it to be blamed, or a series stayed: one
+in a thousand is blamed wrongly at most (Ville's inequality), as of alarms."""
 
 _PRESENT = 0.5
 """Share of a pool's weight that a night must have."""
@@ -94,10 +95,11 @@ class Members:
         Two explanations are compared: all series moved alike, or the half of them that moved most,
         or fewer, did, and the others did not. Which ones these are must be found out, and costs the
         logarithm of the number of choices (Schwarz 1978, *Estimating the dimension of a model*, has
-        the same for parameters). The whole is blamed if it is twenty times as likely. Else a series
-        is named if it moved further than the greatest of so many deviates does by chance, the root
-        of 2 ln N (Donoho and Johnstone 1994, *Ideal spatial adaptation by wavelet shrinkage*). Of a
-        whole those are not named that are twenty times as likely to have stayed.
+        the same for parameters). The whole is blamed if it is a thousand times as likely. Else a
+        series is named if it moved further than the greatest of so many deviates does by chance,
+        the root of 2 ln N (Donoho and Johnstone 1994, *Ideal spatial adaptation by wavelet
+        shrinkage*). Of a whole those are not named that are a thousand times as likely to have
+        stayed.
         """
         after = self.deviations[members][:, self.times >= since]
         nights = np.isfinite(after).sum(axis=1)
