@@ -11,7 +11,8 @@ shown that moved most.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -161,11 +162,30 @@ def pooled(members: Members) -> Iterator[Pool]:
                 yield Pool(Series(key, *nights, Direction.LOWER), place)
 
 
+def silent(gone: Sequence[SeriesKey], there: Sequence[SeriesKey]) -> Iterator[str]:
+    """What no series is left of: each series that is gone counts with the widest such pool.
+
+    Args:
+        gone: series without value for too long.
+        there: those that have values.
+    """
+    left = set(gone)
+    for scope in _SCOPES:
+        alive = {_label(key, scope) for key in there}
+        for label in sorted({_label(key, scope) for key in left} - alive):
+            lost = {key for key in left if _label(key, scope) == label}
+            left -= lost
+            one = replace(next(iter(lost)), metric="", statistic="", size=None)
+            yield str(one) if scope == tuple(CASE) else " ".join((one.system, *label))
+
+
+def _label(key: SeriesKey, fields: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple(getattr(key, name) for name in fields)
+
+
 def _labels(keys: Sequence[SeriesKey], fields: tuple[str, ...]) -> Counts:
-    numbers: dict[tuple[object, ...], int] = {}
-    return np.array(
-        [numbers.setdefault(tuple(getattr(k, f) for f in fields), len(numbers)) for k in keys]
-    )
+    numbers: dict[tuple[Any, ...], int] = {}
+    return np.array([numbers.setdefault(_label(key, fields), len(numbers)) for key in keys])
 
 
 def _means(values: Array, weight: Array, label: Counts) -> Array:
