@@ -5,10 +5,11 @@ night. Page's cumulative sum of the likelihood ratios (1954) is best for the wor
 (Moustakides 1986), which is another question than what is found within five nights; there the sum
 over the last five nights finds more. Neither is a bound that none can beat.
 
-The last row is a pool: the mean of twenty series that all step, judged as one.
+A pool is the mean of twenty series that all step, judged as one. Of recorded noise the density is
+that of each recorded series' own values, smoothed.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -19,6 +20,7 @@ from scipy import stats
 from fabricheck.trend.robust import Array, Flags
 from fabricheck.trend.window import level_and_scale
 from simulation.nights import SECOND_MODE, World, quiet
+from simulation.noise import read_noise
 from simulation.power import QUIET_NIGHTS, Rate
 from simulation.tables import JsonOption, Row, SeedOption, share, show
 from simulation.worlds import WORDS, WORLDS
@@ -30,6 +32,8 @@ _FALSE = (0.001, 0.002)
 _TITLE = "steps found by who knows all but the night"
 _HISTORY = 60
 _HALVINGS = 40
+_FAR, _LEAST = 10.0, 1e-3
+"""Spreads around what was recorded, and the density of what was not, in values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,14 @@ class _Question:
         world: the noise.
         size: of the step.
         nights: how many.
+        recorded: values of a recorded series in its spreads, of which all nights are drawn.
     """
 
     words: str
     world: World
     size: float = 0.05
     nights: int = 5
+    recorded: Array | None = None
 
     @property
     def step(self) -> float:
@@ -84,25 +90,43 @@ def best(
 
 def table(count: int, seed: int) -> Iterator[Row]:
     """The share of steps that are found in each noise, for each rate of false alarms."""
-    for asked in (*(_Question(WORDS[name], WORLDS[name]) for name in _NOISES), _POOL):
-        false, found = _made(asked, count, seed)
-        learnt = _learnt(false, false), _learnt(found, false)
+    asked = [[_Question(WORDS[name], WORLDS[name])] for name in _NOISES]
+    one, noise = _Question(WORDS["recorded"], WORLDS["recorded"]), read_noise()
+    for parts in (*asked, [_POOL], [replace(one, recorded=each) for each in noise]):
+        known, learnt = zip(
+            *(
+                _sides(each, -(-count // len(parts)), seed + place)
+                for place, each in enumerate(parts)
+            ),
+            strict=True,
+        )
         yield {
-            "noise of 2 %": asked.words,
-            "step": f"{100 * asked.size:g} % in {asked.nights} nights",
-            **{
-                f"at {1000 * rate:g} false per 1000": share(_best(false, found, asked, rate))
-                for rate in _FALSE
-            },
-            f"level and spread from {_HISTORY} nights": share(_best(*learnt, asked, _FALSE[0])),
+            "noise of 2 %": parts[0].words,
+            "step": f"{100 * parts[0].size:g} % in {parts[0].nights} nights",
+            **{f"at {1000 * rate:g} false per 1000": share(_best(known, rate)) for rate in _FALSE},
+            f"level and spread from {_HISTORY} nights": share(_best(learnt, _FALSE[0])),
         }
+
+
+_Sums = tuple[Array, Array]
+
+
+def _sides(asked: _Question, count: int, seed: int) -> tuple[_Sums, _Sums]:
+    """Sums of quiet series and of those that step: of who knows all, and who learns the level."""
+    false, found = _made(asked, count, seed)
+    known, learnt = (
+        tuple(_sums(each, asked)[:, _HISTORY - 1 :] for each in both)
+        for both in ((false, found), (_learnt(false, false), _learnt(found, false)))
+    )
+    return (known[0], known[1]), (learnt[0], learnt[1])
 
 
 def _made(asked: _Question, count: int, seed: int) -> tuple[Array, Array]:
     """Quiet series, and series that step after the history."""
     generator = np.random.default_rng(seed)
+    noise = () if asked.recorded is None else (asked.recorded,)
     false, found = (
-        np.array([quiet(asked.world, (), length, generator) for _ in range(count)])
+        np.array([quiet(asked.world, noise, length, generator) for _ in range(count)])
         for length in (_HISTORY + QUIET_NIGHTS, _HISTORY + asked.nights)
     )
     found[:, _HISTORY:] += asked.step
@@ -119,10 +143,10 @@ def _learnt(values: Array, like: Array) -> Array:
     return np.asarray(middle + (values - level[:, None]) * (spread / scale)[:, None])
 
 
-def _best(false: Array, found: Array, asked: _Question, rate: float) -> Rate:
-    quiet_sums, sums = (_sums(values, asked)[:, _HISTORY - 1 :] for values in (false, found))
+def _best(sides: Sequence[_Sums], rate: float) -> Rate:
+    quiet_sums, sums = (np.concatenate(each) for each in zip(*sides, strict=True))
     bound = _bound(quiet_sums, rate)
-    return Rate(int((sums[:, 1:] >= bound).any(axis=1).sum()), len(found))
+    return Rate(int((sums[:, 1:] >= bound).any(axis=1).sum()), len(sums))
 
 
 def _bound(sums: Array, rate: float) -> float:
@@ -148,7 +172,7 @@ def _sums(values: Array, asked: _Question) -> Array:
         first = values.copy()
         first[:, 1:] -= world.memory * values[:, :-1]
         later = asked.step * (1 - world.memory)
-    density = _density(world)
+    density = _density(asked)
     there = np.isfinite(first)
     first = np.where(there, first, 0.0)
     begins, goes_on = (
@@ -160,8 +184,16 @@ def _sums(values: Array, asked: _Question) -> Array:
     return np.asarray(sums[:, nights:] - sums[:, :-nights] + before)
 
 
-def _density(world: World) -> Callable[[Array], Array]:
+def _density(asked: _Question) -> Callable[[Array], Array]:
     """Logarithm of the density of a night's noise, but for a constant."""
+    world = asked.world
+    if asked.recorded is not None:
+        # Kernels of the width that Silverman (1986) gives for normal noise, whose spread is 1 here.
+        width = 0.9 * len(asked.recorded) ** -0.2
+        ends = asked.recorded.min() - _FAR, asked.recorded.max() + _FAR
+        grid = np.arange(*ends, width / 4)
+        logs = np.log(stats.norm.pdf((grid[:, None] - asked.recorded) / width).sum(axis=1) + _LEAST)
+        return lambda x: np.interp(x / world.spread, grid, logs)
     if world.tails:
         robust = stats.t.ppf(0.75, world.tails) / stats.norm.ppf(0.75)
         return lambda x: np.asarray(stats.t.logpdf(x * robust / world.spread, world.tails))
