@@ -91,6 +91,19 @@ def examples(command: Any) -> Iterator[Command]:
         yield from (Command(f"{command.name} --help", words) for words in simple_commands(line))
 
 
+def helps(command: Any) -> Iterator[str]:
+    for each in getattr(command, "commands", {}).values():
+        yield from helps(each)
+    yield command.help or ""
+
+
+def test_sentences_of_help_fill_the_width_and_examples_keep_their_lines() -> None:
+    paragraphs = [each for text in helps(APP) for each in text.split("\n\n")]
+    assert any(each.startswith("    fabricheck ") for each in paragraphs)
+    broken = [each for each in paragraphs if "\n" in each and "\n " not in f"\n{each}"]
+    assert broken == []
+
+
 COMMANDS = [*(each for page in PAGES for each in commands(page)), *examples(APP)]
 PROGRAMS = {"fabricheck": APP, "testbed": typer.main.get_command(application(OWN))}
 

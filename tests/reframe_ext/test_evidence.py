@@ -37,8 +37,10 @@ ipoib
 device
 netdev before eth0 tx_bytes 100
 netdev before eth0 rx_bytes 100
+netdev before eth0 tx_packets 1
 netdev after eth0 tx_bytes 90000
 netdev after eth0 rx_bytes 90000
+netdev after eth0 tx_packets 30001
 exit 0
 """
 
@@ -52,6 +54,7 @@ def stage(tmp_path: Path) -> Path:
             "size": size,
             "iterations": 10_000,
             "latency": {"avg": 9e-6, "p50": 9e-6, "p99": 12e-6},
+            "tcp_segments": 20_000,
             "valid": True,
         }
         for size in SIZES
@@ -186,6 +189,18 @@ def test_each_guard_sees_what_it_guards(
         assert found.objections == (), "one direction of a port may be quiet"
     else:
         assert any(message in objection for objection in found.objections), found.objections
+
+
+@pytest.mark.parametrize("segments", [8_999, None])
+def test_small_messages_that_no_socket_carried_are_untrusted(
+    stage: Path, segments: int | None
+) -> None:
+    document = json.loads((stage / RESULT_JSON).read_text())
+    document["results"][0]["tcp_segments"] = segments
+    (stage / RESULT_JSON).write_text(json.dumps(document))
+    expected = ["expected 9000 TCP segments or more for messages of 1 B over tcp, found 8999: "
+                "something else carried them, at 1 of 3 sizes"]  # fmt: skip
+    assert list(look(stage).objections) == ([] if segments is None else expected)
 
 
 def test_a_size_that_a_whole_run_lacks_is_named(stage: Path) -> None:

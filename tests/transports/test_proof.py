@@ -218,6 +218,23 @@ def test_a_barrier_is_witnessed_by_packets() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("transport", "lanes"),
+    [("tcp", ("tag(tcp/eth0",)), ("auto", ("tag(tcp/eth0", "rma_bw(rc_verbs/rxe0:1"))],
+)
+def test_large_messages_do_not_stand_for_small_ones(transport: str, lanes: tuple[str, ...]) -> None:
+    latency = replace(LOAD, calls=100_000, waits=True)
+    packets = ("netdev", "eth0", "tx_packets")
+    all_, large = ({**MOVED, packets: number} for number in (200_000, 30_000))
+    chosen, said = find(transport), logs(*lanes)
+    assert prove(chosen, latency, said, witnesses(all_)).objections == ()
+    (found, _) = prove(chosen, latency, said, witnesses(large)).objections
+    assert "100000 packets or more" in found
+    # Messages of a window may share a packet.
+    window = replace(latency, waits=False)
+    assert prove(chosen, window, said, witnesses(large)).objections == ()
+
+
 def test_lanes_to_the_rank_itself_say_nothing() -> None:
     text = (
         "[1795240120.058659] [n1:31104:0] ucp_context.c:1849 UCX  INFO  Version 1.13.1 (loaded)\n"

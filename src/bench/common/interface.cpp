@@ -4,10 +4,11 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <ifaddrs.h>
 #include <memory>
 #include <net/if.h>
-#include <optional>
+#include <sstream>
 #include <stdexcept>
 
 namespace bench {
@@ -52,6 +53,31 @@ in_addr address_of(const std::string& option, const std::string& interface) {
                          (names.empty() ? "none" : names));
     }
     return *loopback;
+}
+
+std::optional<std::uint64_t> tcp_segments(const char* file) {
+    std::ifstream stream(file);
+    std::string titles;
+    std::string values;
+    while (std::getline(stream, titles) && std::getline(stream, values)) {
+        if (titles.rfind("Tcp:", 0) != 0) {
+            continue;
+        }
+        std::istringstream names(titles);
+        std::istringstream numbers(values);
+        std::string name;
+        std::string number;
+        std::uint64_t sum = 0;
+        int found = 0;
+        while (names >> name && numbers >> number) {
+            if (name == "InSegs" || name == "OutSegs") {
+                sum += std::stoull(number);
+                ++found;
+            }
+        }
+        return found == 2 ? std::optional(sum) : std::nullopt;
+    }
+    return std::nullopt;
 }
 
 } // namespace bench

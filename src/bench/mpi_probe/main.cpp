@@ -1,6 +1,7 @@
 // mpi_probe: MPI latency, bandwidth, message rate and collectives, with the methods and the table
 // of the OSU micro-benchmarks. How each number is measured: docs/explanation/method.md.
 #include "common/gpu/job.hpp"
+#include "common/interface.hpp"
 #include "common/interrupt.hpp"
 #include "common/world.hpp"
 #include "mpi_probe/measure.hpp"
@@ -17,7 +18,11 @@ using namespace bench;
 int measure_sizes(const World& world, const Options& options, Report& report) {
     Context context{world, options, {}};
     for (const std::uint64_t size : options.sizes()) {
-        const SizeResult result = options.benchmark->run(context, size);
+        const std::optional<std::uint64_t> before = tcp_segments();
+        SizeResult result = options.benchmark->run(context, size);
+        if (const std::optional<std::uint64_t> after = tcp_segments(); before && after) {
+            result.segments = *after - *before;
+        }
         if (world.rank == 0) {
             report.add(row_of(options, result));
         }

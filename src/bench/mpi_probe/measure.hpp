@@ -36,6 +36,7 @@ struct SizeResult {
     std::vector<double> ascending; ///< one value an iteration, sorted: seconds or bytes/s
     std::optional<bool> valid;     ///< empty without --validate
     Copied copied; ///< by a staged path on rank 0, in all iterations with their warm-up
+    std::optional<std::uint64_t> segments; ///< of TCP, of rank 0's node, meanwhile
 };
 
 /// Elements of one message or block.

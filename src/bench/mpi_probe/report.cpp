@@ -131,6 +131,8 @@ bench::Row row_of(const Options& options, const SizeResult& result) {
         row.push_back({"copied_out", result.copied.out, "B"});
         row.push_back({"copied_in", result.copied.in, "B"});
     }
+    row.push_back(
+        {"tcp_segments", result.segments ? bench::Value(*result.segments) : bench::Value(), "1"});
     row.push_back({"valid", bench::value_of(result.valid)});
     return row;
 }

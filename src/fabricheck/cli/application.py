@@ -1,6 +1,7 @@
 """The frame of the command line, and the list of its commands."""
 
 import importlib
+import inspect
 from collections.abc import Sequence
 from typing import Annotated, Final
 
@@ -15,8 +16,8 @@ COMMANDS: Final = {
     "node": "Judge this node in seconds: ports and cards; for prologs and health checks.",
     "explain": "Line up verbs, UCX and MPI on the path of a case, and name the layer at fault.",
     "scaling": "Show time, bytes on the wire, effective bandwidth and parallel efficiency by node.",
-    "trend": "Say what changed: events first, then what was judged.",
-    "coverage": "Say when each node and port was measured, by what, and whether good.",
+    "trend": "Show what changed: events first, then what was judged.",
+    "coverage": "Show when each node and port was measured, by what, and whether good.",
     "locate": "Name the node or link that is slower than its peers.",
     "accept": "Compare runs before a change with runs after it: accept, reject or inconclusive.",
     "compare": "Compare two environments, transports, partitions, systems or runs of the history.",
@@ -40,7 +41,7 @@ PANELS: Final = {
     "Set up a site": "init site plan topology baseline references testbed",
     "Measure": "run nightly locate accept sweep stress node",
     "Look at what came out": "report explain scaling trend coverage compare history parse judge",
-    "Tell others": "exporter dashboard metrics",
+    "Export": "exporter dashboard metrics",
 }
 """What people come for, and the commands for it."""
 _PANEL: Final = {name: panel for panel, names in PANELS.items() for name in names.split()}
@@ -82,10 +83,25 @@ def build(wanted: Sequence[str]) -> typer.Typer:
             continue
         module = importlib.import_module(f"fabricheck.cli.{name}")
         if hasattr(module, "app"):
+            for each in module.app.registered_commands:
+                each.help = flowing(each.help or inspect.getdoc(each.callback))
             app.add_typer(module.app, name=name, help=COMMANDS[name], rich_help_panel=_PANEL[name])
         else:
-            app.command(name, rich_help_panel=_PANEL[name])(getattr(module, name))
+            command = getattr(module, name)
+            app.command(name, help=flowing(inspect.getdoc(command)), rich_help_panel=_PANEL[name])(
+                command
+            )
     return app
+
+
+def flowing(text: str | None) -> str:
+    """The help of a command, its sentences free to fill a line of any width.
+
+    Paragraphs with examples, which are indented, keep their lines.
+    """
+    paragraphs = (text or "").split("\n\n")
+    joined = (each if "\n " in f"\n{each}" else each.replace("\n", " ") for each in paragraphs)
+    return "\n\n".join(joined)
 
 
 def _of_all(

@@ -1,5 +1,6 @@
 """Whether the output of a job can be believed: what was expected of it and what it left behind."""
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,15 +12,16 @@ from fabricheck.errors import FabricheckError
 from fabricheck.launch.measurement import Evidence
 from fabricheck.measures.benchmark import RanksRule
 from fabricheck.measures.curve import Curve
+from fabricheck.measures.metrics import Metric
 from fabricheck.measures.parser import check_complete, parse
 from fabricheck.measures.registry import find
 from fabricheck.schedulers.protocol import UNKNOWN, Scheduler
 from fabricheck.transports.families import Choice
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.offload import check_offload
-from fabricheck.transports.proof import Proof, prove
+from fabricheck.transports.proof import SHARE_THAT_MUST_MOVE, Proof, prove
 from fabricheck.transports.statement import TransportReport, left_out, read_report
-from fabricheck.transports.table import Transport
+from fabricheck.transports.table import Counter, Transport
 from fabricheck.transports.witness import (
     Witness,
     by_host,
@@ -131,6 +133,7 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
         *host_objections(witnesses, expected),
         *binding_objections(witnesses, expected),
         *_curve_objections(curve, expected),
+        *_segment_objections(curve, expected),
         *proof.objections,
         *fallback,
     ]
@@ -292,7 +295,13 @@ def _least_load(curve: Curve, exchanges: Mapping[int | None, int] | None) -> Loa
         payload=sum((size or 0) * count for size, count in iterations.items()),
         calls=sum(iterations.values()),
         whole={size: count for size, count in iterations.items() if is_whole and size},
+        waits=_waits(curve),
     )
+
+
+def _waits(curve: Curve) -> bool:
+    """Whether each call waits for messages of others, so that it shares no packet with another."""
+    return find(curve.benchmark).metrics[0] is Metric.LATENCY
 
 
 def _world_objections(curve: Curve, expected: Expectation) -> Iterator[str]:
@@ -362,4 +371,27 @@ def _curve_objections(curve: Curve, expected: Expectation) -> Iterator[str]:
         yield (
             f"expected validated data at every size, found no validation at {len(unchecked)} of "
             f"them, the first {unchecked[0]} B: the program ran without it (option -c)"
+        )
+
+
+def _segment_objections(curve: Curve, expected: Expectation) -> Iterator[str]:
+    """Sizes whose messages no socket carried: the counters of a run are those of the large ones."""
+    if expected.transport.counter is not Counter.NETDEV or not _waits(curve):
+        return
+    least = {
+        point.size: math.ceil(SHARE_THAT_MUST_MOVE * point.iterations)
+        for point in curve.points
+        if point.iterations
+    }
+    short = [
+        point
+        for point in curve.points
+        if point.segments is not None and point.segments < least.get(point.size, 0)
+    ]
+    if short:
+        size = "" if short[0].size is None else f" of {short[0].size} B"
+        yield (
+            f"expected {least[short[0].size]} TCP segments or more for messages{size} over "
+            f"{expected.transport.name}, found {short[0].segments}: something else carried "
+            f"them, at {len(short)} of {len(curve.points)} sizes"
         )

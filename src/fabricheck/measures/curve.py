@@ -76,12 +76,14 @@ class Point:
         values: value for each (metric, statistic), in the metric's unit.
         iterations: how many iterations were timed, where the program reports it.
         valid: whether the received data was checked and right; ``None`` if it was not checked.
+        segments: TCP segments of the first rank's node meanwhile, where the program reports them.
     """
 
     size: int | None
     values: Mapping[tuple[Metric, str], float]
     iterations: int | None = None
     valid: bool | None = None
+    segments: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

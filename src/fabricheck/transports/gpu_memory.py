@@ -23,11 +23,18 @@ class Load:
         payload: bytes: size × iterations, summed over the sizes.
         calls: iterations, summed over the sizes.
         whole: iterations of each size in bytes, of messages that no MPI cuts into pieces.
+        waits: whether each call waits for a message of another rank, so that no two share a packet.
     """
 
     payload: int
     calls: int
     whole: Mapping[int, int] = field(default_factory=dict)
+    waits: bool = False
+
+    @property
+    def packets(self) -> int:
+        """The least that the calls take; 0 where one packet may have the messages of several."""
+        return self.calls if self.waits or self.payload == 0 else 0
 
 
 @dataclass(frozen=True, slots=True)

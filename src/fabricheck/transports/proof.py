@@ -26,7 +26,7 @@ _LARGEST_PACKET = 4096
 # Every rank of every benchmark sends or receives at least its payload once for each call, so both
 # directions of its node's ports together move that much; a tenth is left for rounding, and for
 # drivers that bring their counters up to date now and then.
-_SHARE_THAT_MUST_MOVE = 0.9
+SHARE_THAT_MUST_MOVE = 0.9
 # UCX spreads messages over several ports from its rendezvous on, which has begun at 64 KiB
 # (measured over Soft-RoCE, UCX 1.13).
 _SPREAD = 65536
@@ -127,16 +127,15 @@ def _must_move(
     without = () if transport.is_loopback else ("lo",)
     moved = seen.total("netdev", "bytes", of=interfaces, without=without)
     packets = seen.total("netdev", "packets", of=interfaces, without=without)
-    if moved < _SHARE_THAT_MUST_MOVE * load.payload:
+    if moved < SHARE_THAT_MUST_MOVE * load.payload:
         return [
             f"expected {load.payload} B or more on {which} of {host} for {transport.name}, "
             f"found {moved} B: something else carried the data"
         ]
-    # Large segments and acknowledgements that ride on data make one packet of several calls, so
-    # packets witness only benchmarks without payload.
-    if load.payload == 0 and packets < _SHARE_THAT_MUST_MOVE * load.calls:
+    # The payload is that of the large messages, and says nothing of the small ones.
+    if packets < SHARE_THAT_MUST_MOVE * load.packets:
         return [
-            f"expected {load.calls} packets or more on {which} of {host} for "
+            f"expected {load.packets} packets or more on {which} of {host} for "
             f"{transport.name}, found {packets}: something else carried the messages"
         ]
     return []
@@ -149,12 +148,13 @@ def _something_must_move(
     packets = interfaces.total("netdev", "packets", without=("lo",)) + _sent(ports)
     moved = interfaces.total("netdev", "bytes", without=("lo",))
     moved += (_sent(ports) + _received(ports)) * _LARGEST_PACKET
-    if moved >= _SHARE_THAT_MUST_MOVE * load.payload and (
-        load.payload or packets >= _SHARE_THAT_MUST_MOVE * load.calls
+    if (
+        moved >= SHARE_THAT_MUST_MOVE * load.payload
+        and packets >= SHARE_THAT_MUST_MOVE * load.packets
     ):
         return []
     return [
-        f"expected {load.payload} B and {load.calls} calls or more through interfaces and RDMA "
+        f"expected {load.payload} B and {load.packets} packets or more through interfaces and RDMA "
         f"ports of {host} for {transport.name}, found {moved} B at most in {packets} packets: "
         "something else carried the data"
     ]
@@ -162,13 +162,13 @@ def _something_must_move(
 
 def _ports_must_move(transport: Transport, load: Load, host: str, seen: Witness) -> list[str]:
     sent, both = _sent(seen), _sent(seen) + _received(seen)
-    if sent < _SHARE_THAT_MUST_MOVE * load.calls:
+    if sent < SHARE_THAT_MUST_MOVE * load.calls:
         return [
             f"expected {load.calls} packets or more from the RDMA ports of {host} for "
             f"{transport.name}, found {sent}: something else carried the data"
         ]
     packets = load.payload // _LARGEST_PACKET
-    if both < _SHARE_THAT_MUST_MOVE * packets:
+    if both < SHARE_THAT_MUST_MOVE * packets:
         return [
             f"expected {packets} packets or more through the RDMA ports of {host} for a payload of "
             f"{load.payload} B over {transport.name}, found {both}: something else carried the data"
@@ -268,7 +268,7 @@ def prove_packets(least: Sequence[int], witnesses: Sequence[Witness], device: st
         port = next(iter(witness.rails.values()), device) if GIVEN in device else device
         sent = _sent(witness, (port,) if port else ())
         moved.append(f"{sent} packets from {witness.host}")
-        if sent < _SHARE_THAT_MUST_MOVE * packets:
+        if sent < SHARE_THAT_MUST_MOVE * packets:
             objections.append(
                 f"expected {packets} packets or more from {port or 'the RDMA ports'} of "
                 f"{witness.host}, found {sent}: the messages went another way, or never"

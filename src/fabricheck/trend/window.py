@@ -87,20 +87,19 @@ class Looks:
             series is raised in a night.
         freedom: degrees of freedom of Student's distribution that the noise is taken for.
         loss: largest loss of one value.
-        reach: values farther from the level count as this many spreads, where the history itself is
-            asked.
+        trusted: limits of the weight of what the history says of itself.
     """
 
     factors: Mapping[int, float]
     freedom: float
     loss: float
-    reach: float
+    trusted: tuple[float, float]
 
 
-SINGLE = Looks({3: 5.0, 4: 2.2, 5: 2.0, 7: 5.0}, freedom=6.0, loss=10.0, reach=3.0)
+SINGLE = Looks({3: 5.0, 4: 2.2, 5: 2.0, 7: 5.0}, freedom=6.0, loss=10.0, trusted=(0.2, 0.8))
 """Of one series: two nights cannot be told from two outliers."""
 
-POOLED = Looks({1: 5.0, 2: 5.0, **SINGLE.factors}, freedom=60.0, loss=100.0, reach=8.0)
+POOLED = Looks({1: 5.0, 2: 5.0, **SINGLE.factors}, freedom=60.0, loss=100.0, trusted=(0.5, 0.5))
 """Of many series as one: a single night can tell, since what spoils a value spoils one of them."""
 
 RECENT = tuple(SINGLE.factors)
@@ -112,9 +111,12 @@ _WORSE_SHARE = 0.9
 _LEVEL_VARIANCE = 1.1
 """Variance of the history's level in units of that of a mean of normal values."""
 
-_NORMAL_TAILS, _TRUST, _TRUSTED = 2.8, 0.3125, (0.2, 0.8)
-"""Kurtosis of normal values within 3 spreads; how the weight of what the history says falls with
-kurtosis, and its limits: nights that are few hold its middle, and its ends if they are near."""
+_REACH = 3.0
+"""Values farther from the level count as this many spreads, where the history itself is asked."""
+
+_NORMAL_TAILS, _TRUST = 2.8, 0.3125
+"""Kurtosis of normal values within that reach; how the weight of what the history says falls with
+kurtosis: nights that are few hold its middle, and its ends if they are near."""
 
 _ASKED = 1.5
 """Deviates below which it is not asked."""
@@ -210,8 +212,8 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms, looks: Lo
     before, lately = (
         (each[asked] - level[asked, None]) / quiet[asked, None] for each in (history, recent)
     )
-    drawn = _drawn(before, lately, wave[asked], worth[asked], reach=looks.reach)
-    weight = _trust(before)
+    drawn = _drawn(before, lately, wave[asked], worth[asked])
+    weight = _trust(before, looks)
     drawn = stdtr(freedom[asked], ndtri(drawn))
     p[asked] = p[asked] ** (1 - weight) * drawn**weight
     # Windows of nights that remember each other are fewer that differ.
@@ -236,16 +238,16 @@ def _share(worsening: npt.NDArray[np.float64]) -> Array:
     return np.select([worsening > 0, worsening < 0], [_WORSE_SHARE, 1 - _WORSE_SHARE], 0.5)
 
 
-def _trust(history: Array) -> Array:
+def _trust(history: Array, looks: Looks) -> Array:
     """The weight of what each history says of itself: more where its tails are light."""
-    bounded = np.clip(history, -SINGLE.reach, SINGLE.reach)
+    bounded = np.clip(history, -_REACH, _REACH)
     squares = np.nanmean(bounded**2, axis=1) ** 2
     kurtosis = np.full_like(squares, _NORMAL_TAILS)
     np.divide(np.nanmean(bounded**4, axis=1), squares, out=kurtosis, where=squares > 0)
-    return np.asarray(np.clip(0.5 + _TRUST * (_NORMAL_TAILS - kurtosis), *_TRUSTED))
+    return np.asarray(np.clip(0.5 + _TRUST * (_NORMAL_TAILS - kurtosis), *looks.trusted))
 
 
-def _drawn(history: Array, recent: Array, wave: Array, worth: Array, *, reach: float) -> Array:
+def _drawn(history: Array, recent: Array, wave: Array, worth: Array) -> Array:
     """Probability that the recent nights lie so far off if they are drawn from the history.
 
     Args:
@@ -253,14 +255,13 @@ def _drawn(history: Array, recent: Array, wave: Array, worth: Array, *, reach: f
         recent: those of the recent nights.
         wave: variance of a mean of the recent nights, over what it were without memory.
         worth: number of nights without memory that the history is worth.
-        reach: largest distance that counts.
     """
     nights = recent.shape[1]
-    before, lately = (np.clip(each, -reach, reach) for each in (history, recent))
+    before, lately = (np.clip(each, -_REACH, _REACH) for each in (history, recent))
     total = (lately - np.nanmean(before, axis=1, keepdims=True)).sum(axis=1)
     sign = np.where(total < 0, -1.0, 1.0)
     level = _LEVEL_VARIANCE * nights**2 / (worth * wave) * np.nanvar(before, axis=1)
-    return tail(before * sign[:, None], np.abs(total) / np.sqrt(wave), nights, level, reach)
+    return tail(before * sign[:, None], np.abs(total) / np.sqrt(wave), nights, level, _REACH)
 
 
 def level_and_scale(history: Array, logarithmic: Flags) -> tuple[Array, Array]:

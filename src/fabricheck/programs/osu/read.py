@@ -192,7 +192,8 @@ def from_result(result: ProgramResult, name: str = "") -> Curve:
         iterations = result.need(each, "iterations", int)
         if path == GpuPath.STAGED:
             _need_copies(result, each, size * iterations)
-        points.append(Point(size, values, iterations, each.get("valid")))
+        valid, segments = each.get("valid"), each.get("tcp_segments")
+        points.append(Point(size, values, iterations, valid, segments))
     return result.curve(name, points)
 
 

@@ -96,7 +96,7 @@ class UcxPerftest(pair.Pair):
         wrong = rail_objections(logs, witnesses)
         return prove(
             transport,
-            Load(payload, calls),
+            Load(payload, calls, waits=answered),
             replace(said, objections=(*said.objections, *wrong)),
             witnesses,
             quiet="quiet_interfaces" in setting.features,
