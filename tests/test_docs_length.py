@@ -1,7 +1,8 @@
-"""The documentation stays short: its words, and the length of its sentences."""
+"""The documentation stays short and plain: its words, and the length of its sentences."""
 
 import importlib.machinery
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -9,6 +10,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+STYLE = ROOT / "docs" / "reference" / "glossary.md"
+OTHERS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+"""Also of short sentences and plain words; their own words are not counted."""
 WORDS = 45_000
 LONGEST = 40
 SHARE = 0.02
@@ -26,7 +30,12 @@ def counter() -> ModuleType:
 
 
 COUNTER = counter()
-SENTENCES = {page.name: [*COUNTER.sentences(page.read_text("utf-8"))] for page in PAGES}
+SENTENCES = {page.name: [*COUNTER.sentences(page.read_text("utf-8"))] for page in PAGES + OTHERS}
+AVOIDED = re.compile(
+    r"\b(tells?|told|says?|said|hears?|heard|vouch\w*|mend(?:s|ed|ing)?|anew|yardsticks?|upright)\b",
+    re.IGNORECASE,
+)
+"""What the style of the glossary avoids."""
 
 
 def test_the_words_of_all_pages() -> None:
@@ -44,6 +53,15 @@ def test_sentences_are_short() -> None:
     assert too_long == []
     above = [each for each in every if COUNTER.words(each) > COUNTER.LONG]
     assert len(above) <= SHARE * len(every), above
+
+
+@pytest.mark.parametrize("page", PAGES + OTHERS, ids=lambda page: page.name)
+def test_words_are_those_of_the_style(page: Path) -> None:
+    text = page.read_text("utf-8")
+    if page == STYLE:
+        text, style, rest = text.partition("## Style")
+        assert {word.lower() for word in AVOIDED.findall(style + rest)} > {"tell", "say", "mend"}
+    assert AVOIDED.findall(text) == []
 
 
 @pytest.mark.parametrize(

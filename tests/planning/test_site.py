@@ -368,6 +368,7 @@ def test_what_makes_a_run_see_less_is_told(
     [
         ({"scheduler": "torque"}, "checks of health, which ask every node, and fabricheck stress"),
         ({"scheduler": "lsf", "launcher": "mpiexec"}, "lsf does not list its nodes for ReFrame"),
+        ({"scheduler": "pbs"}, "PBS gets a job for each case: fabricheck sweep"),
         ({"scheduler": "squeue"}, "without the feature rdma nothing on InfiniBand or RoCE is"),
         ({"extras": {"gpus_per_node": 4}}, "extras.gpus_per_node is for the launcher srun"),
     ],

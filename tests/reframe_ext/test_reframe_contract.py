@@ -84,9 +84,9 @@ def job() -> Any:
     return door.SlurmJob("case")
 
 
-def of_a_job(name: str, value: object) -> Callable[[], bool]:
+def of_a_job(name: str, value: object, kind: type = door.SlurmJob) -> Callable[[], bool]:
     def is_read_back() -> bool:
-        made = job()
+        made = kind("case")
         made.put(**{name: value})
         return bool(getattr(made, name) == value)
 
@@ -190,6 +190,9 @@ KEPT: dict[str, Callable[[], object]] = {
     "_exitcode": of_a_job("exitcode", 3),
     "_submit_time": of_a_job("submit_time", 1.5),
     "_completion_time": of_a_job("completion_time", 2.5),
+    "_PbsJob _nodelist": of_a_job("nodelist", ["n1"], door.PbsJob),
+    "_completed": of_a_job("completed", True, door.PbsJob),
+    "PbsProJobScheduler": lambda: issubclass(door.PbsProJobScheduler, JobScheduler),
     "script_filename": lambda: job().script == "case.sh",
     "sched_access cli_options": lambda: job().asked == [],
     "sched_flex_alloc_nodes": lambda: door.flexible_nodes(job()) is None,

@@ -75,10 +75,11 @@ def table(cases: list[ReportedCase]) -> CardTable:
 def test_the_slow_card_is_named_and_not_its_node(slow: str) -> None:
     found = table(night({slow: 0.5}))
     (told,) = found.accused
-    begin = f"Card {slow} of c[017-018] sends both ways "
-    assert told.startswith((f"{begin}1.9", f"{begin}2"))
-    assert told.endswith("x slower than its 3 peers, by 4 benchmarks")
-    assert {port for (_, port), cell in found.cells.items() if cell.accused} == {slow}
+    begin = f"Card {slow} of c[017-018] is slow: sends at 0."
+    assert told.startswith((f"{begin}49", f"{begin}5"))
+    assert told.endswith("x the rate of its 3 peers both ways, by 4 benchmarks")
+    assert {port for (_, port), cell in found.cells.items() if cell.fault == "slow"} == {slow}
+    assert {port for (_, port), cell in found.cells.items() if cell.fault} == {slow}
     assert found.nodes == ("c017", "c018")
 
 
@@ -103,16 +104,19 @@ def test_a_card_that_sends_slowly_and_receives_well_is_named_at_either_end(
     rest = [each for each in night({}) if each.benchmark not in benchmarks]
     found = table([*slow, *rest])
     (told,) = found.accused
-    assert told.startswith(f"Card {PORTS[1]} of {end} sends 2.")
+    assert told.startswith(f"Card {PORTS[1]} of {end} is slow: sends at 0.")
     assert told.endswith(f"its 3 peers, by 2 benchmarks; or the one of {other} receives so")
-    assert [place for place, cell in found.cells.items() if cell.accused] == [(end, PORTS[1])]
+    assert [place for place, cell in found.cells.items() if cell.fault] == [(end, PORTS[1])]
     assert found.worst(PORTS[1]) == found.cells[end, PORTS[1]]
     failed = [
         case(PORTS[1], each.benchmark, {}, Status.UNTRUSTED) if each.port == PORTS[1] else each
         for each in slow
     ]
     (told,) = table([*failed, *rest]).accused
-    assert told.startswith(f"Card {PORTS[1]} of {end} sends not at all, or slower than its 3")
+    assert told == (
+        f"Card {PORTS[1]} of {end} fails: sends nothing, unlike its 3 peers, by 2 benchmarks; "
+        f"or the one of {other} receives nothing"
+    )
 
 
 def test_where_all_cards_are_slow_it_is_no_card() -> None:
@@ -134,10 +138,36 @@ def test_a_card_that_fails_alone_is_named_with_its_cause() -> None:
     cases += [case(PORTS[2], name, {}, Status.UNTRUSTED, dead) for name in BENCHMARKS]
     (told,) = table(cases).accused
     assert told == (
-        f"Card {PORTS[2]} of c[017-018]: fails, 3 others of these nodes do not: {dead[0]}"
+        f"Card {PORTS[2]} of c[017-018] fails, other cards of these nodes do not: {dead[0]}"
     )
     all_dead = [case(port, "ib_write_bw", {}, Status.UNTRUSTED, dead) for port in PORTS]
     assert table(all_dead).accused == ()
+
+
+def test_a_card_that_is_critical_in_all_at_a_part_of_its_rate_is_slow_and_does_not_fail() -> None:
+    half = f"bandwidth_avg_1MiB is half of the reference over {PORTS[2]}"
+    cases = [
+        replace(each, status=Status.CRITICAL, causes=(half,)) if each.port == PORTS[2] else each
+        for each in night({PORTS[2]: 0.5})
+    ]
+    (told,) = table(cases).accused
+    assert told.startswith(f"Card {PORTS[2]} of c[017-018] is slow: sends at 0.")
+    # By one benchmark too: its reference is a second witness.
+    (told,) = table(cases[:4]).accused
+    assert told.startswith(f"Card {PORTS[2]} of c018 is slow: sends at 0.")
+    assert ", by 1 benchmark; " in told
+
+
+def test_a_card_with_figures_that_are_like_those_of_its_peers_is_critical_and_does_not_fail() -> (
+    None
+):
+    errors = ("symbol errors on c017 mlx5_2:1",)
+    cases = [
+        replace(each, status=Status.CRITICAL, causes=errors) if each.port == PORTS[2] else each
+        for each in night({})
+    ]
+    (told,) = table(cases).accused
+    assert told == f"Card {PORTS[2]} of c[017-018] is critical, others are not: {errors[0]}"
 
 
 def test_of_hundreds_those_with_an_accused_card_are_shown_and_the_others_counted() -> None:
@@ -161,5 +191,5 @@ def test_page_and_summary_have_it() -> None:
     text = section(render(run, summary), "cards")
     assert "c017" in text
     assert "0.25" in text
-    assert "x: this card" in text
+    assert "x: slow" in text
     assert 'id="cards"' not in render(run_of([]), summarise(run_of([])))

@@ -48,7 +48,10 @@ def test_where_the_layer_is_open_the_next_step_is_to_find_it(judged):
 def test_a_slow_card_comes_before_all_else():
     run = run_of(night({PORTS[1]: 0.5}))
     told = headline(run, summarise(run))
-    assert told.next == "Next: look at the card on c[017-018]: fabricheck node"
+    assert told.fabric.startswith("The fabric: 1 card slow; ")
+    assert told.next == (
+        f"Next: on c[017-018], look at card {PORTS[1]}: fabricheck node --loopback"
+    )
     rows = node_rows(run, summarise(run))
     assert {node for row in rows for node in row.nodes} == {"c017", "c018"}
     assert {card.partition(" ")[0] for row in rows for card in row.cards} == {PORTS[1]}

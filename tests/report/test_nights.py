@@ -1,11 +1,10 @@
-import base64
-import gzip
-
 import numpy as np
 import pytest
+from tests.report.test_page import unpack
 
 from fabricheck.history.series import Series, SeriesKey
-from fabricheck.report.explorer import MISSING, STEP, lay_out, packed_steps
+from fabricheck.report.explorer import MISSING, STEP, lay_out
+from fabricheck.report.packing import packed, packed_steps
 
 FIRST = np.datetime64("2026-01-01T03:00:00", "s")
 
@@ -69,6 +68,13 @@ def test_nothing_makes_an_empty_table():
 
 def test_what_is_packed_can_be_unpacked():
     nights = lay_out([series([1, 2, 300]), series([5, 4, 3], size=16)])
-    planes = np.frombuffer(gzip.decompress(base64.b64decode(packed_steps(nights.steps))), np.uint8)
-    low, high = planes.reshape(2, -1)
-    assert (low | high.astype("<u2") << 8).view("<i2").tolist() == nights.steps.ravel().tolist()
+    low, high = np.frombuffer(unpack(packed_steps(nights.steps)), np.uint8).reshape(2, -1)
+    zigzag = low | high.astype(np.int32) << 8
+    assert (zigzag >> 1 ^ -(zigzag & 1)).tolist() == nights.steps.ravel().tolist()
+
+
+def test_what_is_packed_has_no_character_that_html_reads():
+    content = np.random.default_rng(1).bytes(100_003)
+    text = packed(content)
+    assert not set("<>&\"'") & set(text)
+    assert unpack(text) == content

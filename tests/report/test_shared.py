@@ -148,5 +148,5 @@ def test_the_port_of_the_red_cases_is_named(judged):
         entry["port"] = f"mlx5_{number % 4}:1"
     redden(run, port="mlx5_3:1")
     card, port = judged(run)[1].shared[:2]
-    assert card.startswith("Card mlx5_3:1 of n[1-2]: fails, 3 others of these nodes do not: ")
+    assert card.startswith("Card mlx5_3:1 of n[1-2] is critical, others are not: ")
     assert port.startswith("Port mlx5_3:1: ")

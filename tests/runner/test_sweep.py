@@ -107,7 +107,7 @@ def test_slurm_gives_one_allocation_whatever_the_site_says(
 
 def test_a_scheduler_with_a_job_for_each_run_is_refused(tmp_path: Path):
     put_site(tmp_path, "pbs")
-    with refused("FC2905", "scheduler pbs"):
+    with refused("FC2905", "scheduler openpbs"):
         made(tmp_path, "cluster", CASE, [{}], 2)
 
 

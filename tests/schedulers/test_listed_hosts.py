@@ -115,7 +115,8 @@ def test_ranks_on_other_hosts_end_with_the_job(tmp_path: Path, shell: Path) -> N
     [
         ("hosts", "mpirun", "hosts"),
         ("squeue", "mpirun", "srun"),
-        ("pbs", "mpiexec", "mpiexec"),
+        ("pbs", "mpiexec", "pbs_tm"),
+        ("torque", "mpiexec", "mpiexec"),
         ("local", "mpirun", "mpirun"),
     ],
 )
@@ -134,7 +135,7 @@ def test_what_a_run_asks_is_said_in_the_words_of_each_scheduler() -> None:
     }
     assert said == {
         "hosts": ["--nodelist=n[1-2]", "--exclude=n3", "", ""],
-        "pbs": ["", "", "-q maint", "-A proj"],
+        "pbs": ["--nodelist=n[1-2]", "--exclude=n3", "-q maint", "-A proj"],
         "torque": ["", "", "", "-A proj"],
         "lsf": ['-m "n1 n2"', "-R \"select[hname!='n3']\"", "-U maint", "-P proj"],
         "flux": [""] * 4,

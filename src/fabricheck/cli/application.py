@@ -16,8 +16,8 @@ COMMANDS: Final = {
     "node": "Judge this node in seconds: ports and cards; for prologs and health checks.",
     "explain": "Line up verbs, UCX and MPI on the path of a case, and name the layer at fault.",
     "scaling": "Show time, bytes on the wire, effective bandwidth and parallel efficiency by node.",
-    "trend": "Say what changed: events first, then what was judged.",
-    "coverage": "Say when each node and port was measured, by what, and whether good.",
+    "trend": "Show what changed: events first, then what was judged.",
+    "coverage": "Show when each node and port was measured, by what, and whether good.",
     "locate": "Name the node or link that is slower than its peers.",
     "accept": "Compare runs before a change with runs after it: accept, reject or inconclusive.",
     "compare": "Compare two environments, transports, partitions, systems or runs of the history.",
@@ -41,7 +41,7 @@ PANELS: Final = {
     "Set up a site": "init site plan topology baseline references testbed",
     "Measure": "run nightly locate accept sweep stress node",
     "Look at what came out": "report explain scaling trend coverage compare history parse judge",
-    "Tell others": "exporter dashboard metrics",
+    "Export": "exporter dashboard metrics",
 }
 """What people come for, and the commands for it."""
 _PANEL: Final = {name: panel for panel, names in PANELS.items() for name in names.split()}

@@ -27,7 +27,7 @@ def coverage(
     store: StoreOption = STORE,
     machine: JsonOption = False,
 ) -> None:
-    """Say when each node and port was measured, by what, and whether good.
+    """Show when each node and port was measured, by what, and whether good.
 
     Each layer and transport has a line for nodes alike, with the worst level of their last day;
     what was measured longest ago comes first. A node counts as measured by a case between nodes

@@ -78,7 +78,7 @@ def init(
 
 @app.command()
 def check(name: NameArgument, *, machine: JsonOption = False) -> None:
-    """Say what a site lacks: what fails its runs, and what makes them see less.
+    """Show what a site lacks: what fails its runs, and what makes them see less.
 
     Exit code 0: nothing is wrong. 1: something is wrong. 2: no such site, or its file
     breaks the schema.

@@ -133,7 +133,7 @@ def stop(
 
 @app.command()
 def status(*, name: NameOption = "", as_json: JsonOption = False) -> None:
-    """Say what a stress is doing: job, iteration, blocks by level, dead nodes, coverage, links.
+    """Show what a stress is doing: job, iteration, blocks by level, dead nodes, coverage, links.
 
     Examples:
 
@@ -167,7 +167,7 @@ def status(*, name: NameOption = "", as_json: JsonOption = False) -> None:
 
 @app.command()
 def servers(*, name: NameOption = "", as_json: JsonOption = False) -> None:
-    """Say what the nodes of the last block are: state, ranks, ports, link use, marks, pauses.
+    """Show what the nodes of the last block are: state, ranks, ports, link use, marks, pauses.
 
     Examples:
 

@@ -33,7 +33,7 @@ def sweep(
     nodes: Annotated[int, typer.Option(min=0, help="Number of nodes, 0 where one fits.")] = 0,
     rounds: Annotated[int, typer.Option(min=2, help="Measurements of each setting.")] = 12,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would run and how long; run nothing.")
+        bool, typer.Option("--dry-run", help="Show what would run and how long; run nothing.")
     ] = False,
     machine: JsonOption = False,
 ) -> None:

@@ -54,7 +54,7 @@ def check(
         str, typer.Option(metavar="NODES", help="Those to know, such as n[1-8].")
     ] = "",
 ) -> None:
-    """Say what isn't known of the topology, and what that costs.
+    """Show what isn't known of the topology, and what that costs.
 
     Exit code 0: nothing is unknown. 1: something is unknown. 2: bad input.
 

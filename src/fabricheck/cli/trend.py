@@ -37,7 +37,7 @@ def trend(
     where: Where,
     machine: JsonOption = False,
 ) -> None:
-    """Say what changed: events first, then what was judged.
+    """Show what changed: events first, then what was judged.
 
     Each event comes with what differs in provenance across it, most telling first. Then come nodes
     with which jobs are slower than without them (docs/how-to/localisation.md).

@@ -120,7 +120,7 @@ def _scheduler_remarks(partition: Mapping[str, Any], extras: PartitionExtras) ->
             yield _wrong(f"{needed} is not on PATH here, no job can start")
     if scheduler.shortcoming:
         yield _wrong(scheduler.shortcoming)
-    if extras.hosts and shutil.which(extras.remote_shell) is None:
+    if scheduler.shares_nodes and shutil.which(extras.remote_shell) is None:
         yield _wrong(f"extras.remote_shell {extras.remote_shell} is not on PATH here")
     if extras.stress and not scheduler.can_stress:
         yield _wrong(
@@ -131,9 +131,18 @@ def _scheduler_remarks(partition: Mapping[str, Any], extras: PartitionExtras) ->
         yield _weaker(
             f"{partition['scheduler']} does not list its nodes for ReFrame: "
             "checks of health, which ask every node, and fabricheck stress cannot run there; only "
-            "Slurm and machines without a scheduler were tested"
+            "Slurm, OpenPBS and machines without a scheduler were tested"
         )
-    elif not scheduler.is_alone and "rdma" not in partition.get("features", []):
+    elif not scheduler.holds_nodes:
+        yield _weaker(
+            f"{scheduler.name} gets a job for each case: fabricheck sweep, whose runs need the "
+            "same nodes, and fabricheck stress, which yields its nodes to others, cannot run there"
+        )
+    if (
+        scheduler.lists_nodes
+        and not scheduler.is_alone
+        and "rdma" not in partition.get("features", [])
+    ):
         yield _weaker("without the feature rdma nothing on InfiniBand or RoCE is measured")
 
 

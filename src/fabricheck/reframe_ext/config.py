@@ -22,6 +22,7 @@ from fabricheck.provenance import SUITE, folders, home
 from fabricheck.reframe_ext import allocation
 from fabricheck.reframe_ext.command import UNRECORDED
 from fabricheck.reframe_ext.hosts import NAME as HOSTS
+from fabricheck.reframe_ext.pbs import own_name
 from fabricheck.reframe_ext.recorder import HANDLER
 from fabricheck.reframe_ext.reframe import log_files
 from fabricheck.reframe_ext.rota import has_groups, leaves_of
@@ -302,6 +303,7 @@ def _running_systems(site: dict[str, Any], suite: Path) -> list[dict[str, Any]]:
         partitions = [
             {
                 **each,
+                "scheduler": own_name(each["scheduler"]),
                 "environs": [name for name in each["environs"] if name not in lacking],
                 "features": [*features_of(each), *_groups(each)],
             }

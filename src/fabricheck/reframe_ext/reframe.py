@@ -18,11 +18,13 @@ from reframe.core.launchers import JobLauncher
 from reframe.core.logging import configure_logging, getlogger, log_files
 from reframe.core.runtime import emit_loadenv_commands
 from reframe.core.schedulers import AlwaysIdleNode
+from reframe.core.schedulers.pbs import PbsProJobScheduler, _PbsJob
 from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
 from reframe.core.systems import System
 
 __all__ = [
     "JobLauncher",
+    "PbsProJobScheduler",
     "SqueueJobScheduler",
     "emit_loadenv_commands",
     "getlogger",
@@ -32,12 +34,16 @@ __all__ = [
 ]
 
 
-class SlurmJob(_SlurmJob):
-    """A job of ReFrame's Slurm back ends, which others than they may run."""
+class _KnownJob:
+    """A job of ReFrame's back ends, which others than they may look after."""
+
+    script_filename: str
+    sched_access: Sequence[str]
+    cli_options: Sequence[str]
 
     def put(self, **known: Any) -> None:
-        """Set what only its scheduler knows: ``jobid``, ``state``, ``exitcode``, ``submit_time``
-        and ``completion_time``.
+        """Set what only its scheduler knows: ``jobid``, ``state``, ``exitcode``, ``submit_time``,
+        ``completion_time``, and of PBS ``nodelist`` and ``completed``.
         """
         for name, value in known.items():
             setattr(self, f"_{name}", value)
@@ -51,6 +57,20 @@ class SlurmJob(_SlurmJob):
     def asked(self) -> list[str]:
         """Options of the partition and of the command line."""
         return [*self.sched_access, *self.cli_options]
+
+
+class SlurmJob(_KnownJob, _SlurmJob):
+    """A job of Slurm."""
+
+
+class PbsJob(_KnownJob, _PbsJob):
+    """A job of PBS.
+
+    Attributes:
+        why: why the suite ended it, if it did.
+    """
+
+    why = ""
 
 
 class NamedNodes:

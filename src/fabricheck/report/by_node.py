@@ -54,7 +54,7 @@ def _row(node: str, cases: Sequence[ReportedCase], summary: Summary) -> NodeRow:
         f"{port} {cell.words}"
         for table in summary.cards
         for (other, port), cell in table.cells.items()
-        if other == node and cell.accused
+        if other == node and cell.fault
     )
     good = statuses.count(Status.GOOD)
     own = set(map(id, cases))

@@ -2,7 +2,8 @@
 
 A card that sends slower than the others of its node is a card; where all of them are slow it is the
 node, or what all share. Each direction has a verdict of its own: writes are sent by the client,
-reads by the server. No reference is needed for that.
+reads by the server. No reference is needed for that. "Slow" is a card that sends at a part of the
+rate of its peers; "fails" one that gave no figure.
 """
 
 import math
@@ -11,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median, median_low
-from typing import Final
+from typing import Final, NamedTuple
 
 from fabricheck.measures.benchmark import MpiBenchmark
 from fabricheck.measures.metrics import Direction
@@ -34,7 +35,8 @@ _MOST: Final = 16
 """Sets of nodes whose cards are shown."""
 _READ: Final = re.compile("read|get")
 _BOTH_WAYS: Final = re.compile("bidir|bibw|atomic")
-_FAILED: Final = (Status.CRITICAL, Status.UNTRUSTED, Status.FAILED, Status.ABORTED)
+_FAILS: Final = "fails"
+_BAD: Final = (Status.CRITICAL, Status.UNTRUSTED, Status.FAILED, Status.ABORTED)
 Places = Mapping[tuple[str, str], list[tuple[float, float]]]
 """Of each port and node that sends: how many times slower than its peers by each benchmark, and how
 far they lie from each other."""
@@ -48,18 +50,18 @@ class CardCell:
         status: the worst of the port's cases.
         slower: times that it sends slower than the median of its peers; ``None`` where nothing was
             measured beside another.
-        accused: whether it is the card.
+        fault: what is wrong with this card, such as ``slow``; empty where it is like its peers.
     """
 
     status: Status
     slower: float | None
-    accused: bool
+    fault: str
 
     @property
     def words(self) -> str:
         """How it stands beside its peers."""
         told = "not measured" if self.slower is None else times(1 / self.slower)
-        return f"{told}: this card" if self.accused else told
+        return f"{told}: {self.fault}" if self.fault else told
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,43 +114,68 @@ def _table(nodes: tuple[str, ...], cases: list[ReportedCase]) -> CardTable:
     ports = tuple(sorted({case.port for case in cases}))
     places = _places(cases)
     of_port = {port: [case for case in cases if case.port == port] for port in ports}
-    failed = [port for port in ports if all(c.status in _FAILED for c in of_port[port])]
+    bad = [port for port in ports if all(c.status in _BAD for c in of_port[port])]
     cells: dict[tuple[str, str], CardCell] = {}
     accused = []
     for port in ports:
-        status = Status.worst([case.status for case in of_port[port]])
-        is_dead = port in failed and 2 * len(failed) < len(ports)
-        slow = [node for node in nodes if _is_slow(places.get((port, node), []))]
+        of_it = of_port[port]
+        told = _fault(of_it, nodes, places, is_bad=port in bad and 2 * len(bad) < len(ports))
         for node in nodes:
             found = [each for each, _ in places.get((port, node), ())]
             slower = median_low(found) if found else None
-            cells[node, port] = CardCell(status, slower, is_dead or node in slow)
-        if is_dead:
-            # What lies in the fabric names node and port.
-            told = ((*case.fabric_causes, *case.causes) for case in of_port[port])
-            why = next((cause for causes in told for cause in causes), "")
-            others = f"{len(ports) - 1} others of these nodes do not"
-            accused.append(f"Card {port} of {fold(nodes)}: fails, {others}: {why}")
-        elif slow:
-            accused.append(_accusation(port, slow, nodes, places))
+            fault = told.name if node in told.nodes else ""
+            cells[node, port] = CardCell(Status.worst([c.status for c in of_it]), slower, fault)
+        accused += [f"Card {port} of {fold(told.nodes)} {told.words}"] if told.name else []
     return CardTable(nodes, ports, cells, tuple(accused))
 
 
-def _is_slow(found: list[tuple[float, float]]) -> bool:
-    least = max([SLOWER, *(spread for _, spread in found)])
-    return len(found) >= LEAST and median_low(each for each, _ in found) >= least
+class _Fault(NamedTuple):
+    """What is wrong with a port, on which nodes, and the sentence that its name begins."""
+
+    name: str = ""
+    nodes: Sequence[str] = ()
+    words: str = ""
 
 
-def _accusation(port: str, slow: list[str], nodes: tuple[str, ...], places: Places) -> str:
+def _fault(
+    cases: Sequence[ReportedCase], nodes: tuple[str, ...], places: Places, *, is_bad: bool
+) -> _Fault:
+    """What is wrong with the port of these cases, which are ``is_bad`` unlike most others."""
+    port, least = cases[0].port, 1 if is_bad else LEAST
+    slow = [node for node in nodes if _is_slow(places.get((port, node), []), least)]
+    is_silent = is_bad and not any(each.value for case in cases for each in case.samples)
+    if slow and not is_silent:
+        return _accusation(port, slow, nodes, places)
+    if not is_bad:
+        return _Fault()
+    name = _FAILS if is_silent else str(Status.worst([case.status for case in cases]))
+    told = (
+        f"{name}, other cards of these nodes do not" if is_silent else f"is {name}, others are not"
+    )
+    # What lies in the fabric names node and port.
+    causes = (cause for case in cases for cause in (*case.fabric_causes, *case.causes))
+    return _Fault(name, nodes, f"{told}: {next(causes, 'without a cause')}")
+
+
+def _is_slow(found: list[tuple[float, float]], least: int) -> bool:
+    limit = max([SLOWER, *(spread for _, spread in found)])
+    return len(found) >= least and median_low(each for each, _ in found) >= limit
+
+
+def _accusation(port: str, slow: list[str], nodes: tuple[str, ...], places: Places) -> _Fault:
     found = [slower for node in slow for slower, _ in places[port, node]]
     slower = median_low(found)
-    how = "not at all, or" if math.isinf(slower) else times(slower)
-    peers = len({each for each, _ in places}) - 1
-    figures = f"{how} slower than its {peers} peers, by {len(found)} benchmarks"
+    peers = f"its {len({each for each, _ in places}) - 1} peers"
+    by = f"by {len(found)} benchmark{'' if len(found) == 1 else 's'}"
+    if math.isinf(slower):
+        name, told, receives = _FAILS, f"fails: sends nothing, unlike {peers}", "receives nothing"
+    else:
+        told = f"is slow: sends at {times(1 / slower)} the rate of {peers}"
+        name, receives = "slow", "receives so"
     if len(slow) > 1:
-        return f"Card {port} of {fold(nodes)} sends both ways {figures}"
+        return _Fault(name, slow, f"{told} both ways, {by}")
     (other,) = (node for node in nodes if node not in slow)
-    return f"Card {port} of {slow[0]} sends {figures}; or the one of {other} receives so"
+    return _Fault(name, slow, f"{told}, {by}; or the one of {other} {receives}")
 
 
 def _places(cases: Iterable[ReportedCase]) -> Places:
@@ -157,7 +184,7 @@ def _places(cases: Iterable[ReportedCase]) -> Places:
     for case in cases:
         sender = _sender(case)
         by_size = _by_size(case)
-        if sender and (by_size or case.status in _FAILED):
+        if sender and (by_size or case.status in _BAD):
             key = case.environ, case.benchmark, case.transport, sender
             values.setdefault(key, {})[case.port] = by_size
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}

@@ -14,6 +14,7 @@ from fabricheck.judge.levels import Level
 from fabricheck.measures.metrics import axis_of, size_label
 from fabricheck.record.entries import Sample
 from fabricheck.report.curves import PRIMARY, Group, Series, series
+from fabricheck.report.packing import short
 from fabricheck.units import with_unit
 
 HEIGHT = 320
@@ -92,7 +93,22 @@ def finish(plot: Any, target: str) -> dict[str, Any]:
     for renderer in plot.renderers:
         # Nothing can be selected or muted: the glyphs for it would only make the page larger.
         renderer.nonselection_glyph = renderer.muted_glyph = None
-    return dict(json_item(plot, ID(target)))
+    document: dict[str, Any] = _renumbered(json_item(plot, ID(target)), {})
+    return document
+
+
+def _renumbered(part: Any, numbers: dict[str, int]) -> Any:
+    """A document whose objects are counted from 0, so that gzip finds all documents alike."""
+    if isinstance(part, list | tuple):
+        return [_renumbered(each, numbers) for each in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        name: f"p{numbers.setdefault(each, len(numbers))}"
+        if name in ("id", "root_id")
+        else _renumbered(each, numbers)
+        for name, each in part.items()
+    }
 
 
 def chart(group: Group, metric: str, environs: Sequence[str], target: str) -> dict[str, Any] | None:
@@ -255,7 +271,7 @@ def _source(lines: Sequence[Series]) -> ColumnDataSource:
             at.setdefault(sample.size or 0, []).append(sample)
     columns: dict[str, list[Any]] = {"size": sorted(at)}
     for line in lines:
-        values = {sample.size: sample.value for sample in line.samples}
+        values = {sample.size: short(sample.value or 0) for sample in line.samples}
         columns[line.statistic] = [values.get(size, math.nan) for size in sorted(at)]
     columns["words"] = [_words(at[size]) for size in sorted(at)]
     return ColumnDataSource(columns)

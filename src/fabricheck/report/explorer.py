@@ -1,17 +1,13 @@
 """The explorer: every series with its last nights, levels, changes and bounds, and its charts.
 
 A value is kept as a whole number of steps from the middle of its series: steps of 0.2 % where all
-values are positive, else of a thousandth of the series' range. The numbers are packed as two planes
-of bytes, low and high, in which neighbours are alike, so that gzip finds little to keep.
+values are positive, else of a thousandth of the series' range; so are its levels and their bands.
 
 The page fills the charts for the series and the night that its reader chooses
 (templates/explorer.js). Sources are found by their names; values come in the unit that the axis
 names.
 """
 
-import gzip
-import json
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Final
@@ -25,6 +21,7 @@ from fabricheck.measures.metrics import Axis, Metric, row_of
 from fabricheck.measures.registry import REGISTRY
 from fabricheck.report.charts import CRITICAL, GOOD, NEUTRAL, SERIES_COLORS, canvas, finish
 from fabricheck.report.history_view import HistoryView, Place, place_of, place_words
+from fabricheck.report.packing import Steps, packed_json, packed_steps, short
 from fabricheck.report.past import changes_of, segments
 from fabricheck.trend.events import Change, EventState
 from fabricheck.trend.trend_text import amount
@@ -34,7 +31,7 @@ STEP: Final = 2e-3
 """Step of logarithms: values on the page are rounded to half of it, relative to themselves."""
 MISSING: Final = -(1 << 15)
 """Stands for a night without value."""
-MOST_VALUES: Final = 250_000
+MOST_VALUES: Final = 200_000
 """Values that a page has room for, whatever they are."""
 MOST_NIGHTS: Final = 400
 TREND: Final = "explorer-trend-chart"
@@ -43,7 +40,6 @@ STATISTICS: Final = "explorer-statistics-chart"
 _LINE, _CHOSEN = SERIES_COLORS[0], SERIES_COLORS[1]
 _LABELS = 70
 """Pixels beside the frame for the value axis."""
-Steps = npt.NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,31 +121,10 @@ def lay_out(series: Sequence[Series], most_values: int = MOST_VALUES) -> Nights:
 
 def _row(series: Series, values: npt.NDArray[np.float64]) -> ExplorerRow:
     # Rounded first, so that what the steps are counted from is what the page has.
-    middle = _short(float(np.median(values)))
+    middle = short(float(np.median(values)))
     if values.min() > 0:
         return ExplorerRow(series, middle, None)
     return ExplorerRow(series, middle, float(np.ptp(values)) / 1000 or 1.0)
-
-
-def packed(content: bytes) -> str:
-    """Bytes as text that a script of the page unpacks: gzip, then base 64."""
-    return b64encode(gzip.compress(content, 9, mtime=0)).decode("ascii")
-
-
-def packed_json(document: Any) -> str:
-    """Data as text that a script of the page unpacks."""
-    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return packed(text.encode())
-
-
-def packed_steps(steps: Steps) -> str:
-    """A table of steps as text: the plane of low bytes, then that of high bytes."""
-    planes = steps.astype("<i2").view(np.uint8).reshape(-1, 2).T
-    return packed(planes.tobytes())
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.4g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +167,7 @@ def build_explorer(past: HistoryView) -> Explorer:
                 row.middle,
                 row.step,
                 _stretches(row, nights, changes.get(key, ())),
-                [None if bound is None else _short(bound) for bound in astuple(bounds)]
+                [None if bound is None else short(bound) for bound in astuple(bounds)]
                 if bounds
                 else None,
                 [_change(change, nights) for change in changes.get(key, ())],
@@ -234,8 +209,10 @@ def _order(key: SeriesKey) -> tuple[Any, ...]:
     return (known, *place_of(key), key.check, key.metric, key.statistic, size, key.unit)
 
 
-def _stretches(row: ExplorerRow, nights: Nights, changes: Sequence[Change]) -> list[list[float]]:
-    """The levels that reach into the table: first and last column, level, band, accepted or not."""
+def _stretches(row: ExplorerRow, nights: Nights, changes: Sequence[Change]) -> list[list[int]]:
+    """The levels that reach into the table: first and last column, level and band in steps,
+    accepted or not.
+    """
     accepted = {change.index for change in changes if change.state is EventState.ACCEPTED}
     sessions = row.series.sessions
     found = []
@@ -243,7 +220,7 @@ def _stretches(row: ExplorerRow, nights: Nights, changes: Sequence[Change]) -> l
         first = nights.place(str(sessions[stretch.start]))
         last = nights.place(str(sessions[stretch.end - 1]))
         if last >= 0:
-            figures = (_short(each) for each in (stretch.level, stretch.low, stretch.high))
+            figures = row.steps(np.array([stretch.level, stretch.low, stretch.high])).tolist()
             found.append([first, last, *figures, int(stretch.start in accepted)])
     return found
 

@@ -5,6 +5,7 @@ Page, terminal, mail and JSON have the same words.
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -27,6 +28,7 @@ _CASES: Final[Mapping[Status, str]] = {
     Status.NOT_RUN: "not run, without a figure",
     Status.BUILD_FAILED: "without a program, as the build failed",
 }
+_OF_CARDS: Final = {"fails": "failing"}
 _COMMAND: Final = re.compile(r"^see (fabricheck .*)")
 
 
@@ -61,6 +63,12 @@ def _of_fabric(summary: Summary) -> str:
     judged = sum(number for status, number in summary.counts.items() if status.judged)
     critical = summary.counts[Status.CRITICAL]
     words = f"{critical or 'nothing'} critical in {counted(judged)} judged" if judged else "unknown"
+    if faults := Counter(fault for _, _, fault in _cards(summary)):
+        cards = (
+            f"{number} card{'' if number == 1 else 's'} {_OF_CARDS.get(name, name)}"
+            for name, number in faults.items()
+        )
+        words = f"{', '.join(cards)}; {words}"
     silent = sum(n for status, n in summary.counts.items() if not (status.judged or status.passes))
     if silent:
         words += f"; {counted(silent)} without a verdict"
@@ -84,12 +92,24 @@ def _of_run(summary: Summary) -> str:
 
 def _next(run: ReportedRun, summary: Summary) -> tuple[str, str]:
     """What to do about the worst problem, and the command."""
-    cells = (item for table in summary.cards for item in table.cells.items())
-    if slow := sorted({node for (node, _), cell in cells if cell.accused}):
-        return f"look at the card on {fold(slow)}", "fabricheck node"
+    if found := _cards(summary):
+        port, nodes, _ = found[0]
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        return f"on {fold(nodes)}, look at card {port}{more}", "fabricheck node --loopback"
     if not summary.problems:
         return "nothing to do", ""
     return _about(summary.problems[0], run)
+
+
+def _cards(summary: Summary) -> list[tuple[str, list[str], str]]:
+    """Cards unlike their peers: port, nodes, and what is wrong."""
+    found = []
+    for table in summary.cards:
+        for port in table.ports:
+            nodes = [node for node in table.nodes if table.cells[node, port].fault]
+            if nodes:
+                found.append((port, nodes, table.cells[nodes[0], port].fault))
+    return found
 
 
 def _about(problem: Problem, run: ReportedRun) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from fabricheck.report.headline import headline
 from fabricheck.report.history_view import HistoryView
 from fabricheck.report.matrix import build_matrix, parts
 from fabricheck.report.offline import require_offline
+from fabricheck.report.packing import packed, packed_json
 from fabricheck.report.phases import phase_chart, phase_figures
 from fabricheck.report.places import place_views
 from fabricheck.report.run import ReportedRun
@@ -78,15 +79,15 @@ def render(
     documents |= place_charts
     cards, more_cards = worst_tables(summary.cards)
     of_history = _of_history(run, view) if view else _NOTHING
-    packed = of_history["explorer"]
-    if packed:
+    nightly = of_history["explorer"]
+    if nightly:
         documents |= explorer.explorer_charts()
     packs = {}
     if documents:
-        library = explorer.packed(charts.library().encode())
-        packs = {"library": library, "charts": explorer.packed_json(documents)}
-    if packed:
-        packs |= {"explorer-index": packed.index, "explorer-values": packed.values}
+        library = packed(charts.library().encode())
+        packs = {"library": library, "charts": packed_json(documents)}
+    if nightly:
+        packs |= {"explorer-index": nightly.index, "explorer-values": nightly.values}
     verdict = of_history["history_verdict"]
     worse = verdict and verdict.color == _RED and summary.verdict.passes
     page = _environment().get_template("page.html")
@@ -106,6 +107,7 @@ def render(
         ],
         legend=reference_legend(run),
         curves=curves,
+        all_sizes=sections.ALL_SIZES,
         phase_figures=phases,
         place_views=places,
         card_tables=cards,
@@ -133,8 +135,8 @@ _NOTHING: dict[str, Any] = {
 
 def _of_history(run: ReportedRun, view: HistoryView) -> dict[str, Any]:
     """What the history adds to the page."""
-    packed = explorer.build_explorer(view) if any(map(len, view.series)) else None
-    places = packed.places if packed else {}
+    nightly = explorer.build_explorer(view) if any(map(len, view.series)) else None
+    places = nightly.places if nightly else {}
     events = past.event_views(view, places)
     by_case = past.sparklines(run, view, places)
     rows = [event.row for event in events] + [line.row for line in by_case.values()]
@@ -147,7 +149,7 @@ def _of_history(run: ReportedRun, view: HistoryView) -> dict[str, Any]:
         "open_events": OPEN_EVENTS,
         "shown_days": SHOWN_DAYS,
         "places": places,
-        "explorer": packed,
+        "explorer": nightly,
         "drill_names": names,
         "first_row": next((row for row in rows if row is not None), 0),
         "by_case": by_case,

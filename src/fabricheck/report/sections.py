@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final
 from urllib.parse import quote
 
 from fabricheck.judge.levels import Level
 from fabricheck.measures.metrics import row_of, size_label
 from fabricheck.measures.registry import FAMILIES, REGISTRY
+from fabricheck.nodes.names import fold
 from fabricheck.provenance import SUITE
 from fabricheck.record.entries import Sample
 from fabricheck.report import charts
@@ -20,8 +22,9 @@ from fabricheck.report.status import Status
 from fabricheck.report.summary import Problem, Summary
 from fabricheck.units import TABLE_UNITS, in_table, with_unit
 
+ALL_SIZES: Final = 12
+"""Sizes of a good case that its table has one and all; of more it has every second."""
 _CODE: Final = re.compile(r"\bFC\d{4}\b")
-_MANY: Final = 12
 _CODES: Final = "docs/reference/errors.md"
 _KNOWN: Final = re.compile(r"known failure(?:: | \()(.+?)(?:\): remove the mark|;|$)")
 
@@ -57,8 +60,7 @@ class MetricView:
         beyond: whether a bound lies outside of it.
         caption: what the table has.
         heads: the heads of its columns.
-        environs: below each other the environments, each by message size: figures with their level
-            where that is not good.
+        environs: below each other the environments, with a word where not all sizes are shown.
     """
 
     metric: str
@@ -67,7 +69,24 @@ class MetricView:
     beyond: bool
     caption: str
     heads: tuple[str, ...]
-    environs: Sequence[tuple[str, Sequence[tuple[str, Sequence[tuple[str, str]]]]]]
+    environs: Sequence[tuple[str, Sequence["ValueRow"]]]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRow:
+    """A row of a table of values.
+
+    Attributes:
+        size: the message size in words.
+        cells: figures with their level where that is not good.
+        bounds: what they were judged by.
+        span: how many rows from this one have these bounds; 0 where a row above says it.
+    """
+
+    size: str
+    cells: Sequence[tuple[str, str]]
+    bounds: str
+    span: int
 
 
 def matrix_rows(
@@ -150,17 +169,16 @@ def _metric(group: Group, metric: str) -> MetricView:
     unit = group.unit(metric)
     words = metric.replace("_", " ")
     sizes = group.sizes(metric)
-    rows = ((c.environ, list(_rows(c, metric, statistics, sizes))) for c in group.cases)
+    tables = (_table(case, metric, statistics, sizes) for case in group.cases)
     return MetricView(
         metric=words,
         chart=chart_name(group, metric) if series(group, metric) else None,
-        alternative=f"{words} of {group.benchmark}, {group.placement_words}: "
-        + "; ".join(_ends(group, metric)),
+        alternative=f"{words}: {'; '.join(_ends(group, metric))}",
         beyond=charts.beyond(group, metric),
         caption=f"{group.benchmark}, {group.placement_words}: {words} "
         f"in {TABLE_UNITS.get(unit, unit)}",
         heads=(*statistics, f"bounds of {statistics[0]}"),
-        environs=[(environ, found) for environ, found in rows if found],
+        environs=[(environ, rows) for environ, rows in tables if rows],
     )
 
 
@@ -176,20 +194,32 @@ def _ends(group: Group, metric: str) -> Iterator[str]:
             yield f"{case.environ} {first.statistic} from {words}"
 
 
-def _rows(
+def _table(
     case: ReportedCase, metric: str, statistics: Sequence[str], sizes: Iterable[int | None]
-) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
-    """The rows of a case: its sizes, with statistics and bounds; of many good ones each second."""
+) -> tuple[str, list[ValueRow]]:
+    """A case's environment, and its sizes with statistics and bounds; of many good ones every
+    second, and the last.
+    """
     samples = {(s.statistic, s.size): s for s in case.samples if s.metric == metric}
-    sizes = list(sizes)
-    if case.status is Status.GOOD and len(sizes) > _MANY:
-        sizes = [*sizes[:-1:2], sizes[-1]]
-    for size in sizes:
-        found = [samples.get((name, size)) for name in statistics]
-        if any(found):
-            label = "no payload" if size is None else size_label(size, metric)
-            bounds = charts.bounds_words(found[0]) if found[0] else "·"
-            yield label, [*map(_table_cell, found), (bounds, "")]
+    measured = [size for size in sizes if any((name, size) in samples for name in statistics)]
+    is_long = case.status is Status.GOOD and len(measured) > ALL_SIZES
+    shown = [*measured[:-1:2], measured[-1]] if is_long else measured
+    first = [samples.get((statistics[0], size)) for size in shown]
+    bounds = [charts.bounds_words(sample) if sample else "·" for sample in first]
+    spans = (len(list(alike)) for _, alike in groupby(bounds))
+    rows = [
+        ValueRow(
+            "no payload" if size is None else size_label(size, metric),
+            [_table_cell(samples.get((name, size))) for name in statistics],
+            words,
+            span,
+        )
+        for size, words, span in zip(
+            shown, bounds, (n for each in spans for n in (each, *[0] * (each - 1))), strict=True
+        )
+    ]
+    told = f": every second of its {len(measured)} sizes, and the last" if is_long else ""
+    return case.environ + told, rows
 
 
 def _table_cell(sample: Sample | None) -> tuple[str, str]:
@@ -251,7 +281,7 @@ def provenance(run: ReportedRun) -> list[tuple[str, Iterable[str]]]:
             if c.reference_kind
         ],
         "Commit of the suite": run.commits,
-        "Nodes": [node for case in cases for node in case.nodes],
+        "Nodes": [fold({node for case in cases for node in case.nodes}) or "none known"],
     }
     return [
         ("System", run.systems),

@@ -16,7 +16,7 @@ from fabricheck.report.headline import headline
 from fabricheck.report.matrix import BenchmarkRow, Column, Matrix, build_matrix, key_figures
 from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
-from fabricheck.report.summary import Problem, Summary, ran_again, reference_legend
+from fabricheck.report.summary import Problem, Summary, counted, ran_again, reference_legend
 from fabricheck.units import TABLE_UNITS, in_cell, with_unit
 
 TEXT_LINES = 20
@@ -60,9 +60,8 @@ def _verdict(run: ReportedRun, summary: Summary, console: Console) -> list[Text]
     ]
     warned = [*_lacking(run, console), *([ran_again(run)] if run.ran_again else [])]
     resting = f", {len(run.not_due)} more not due tonight" if run.not_due else ""
-    plural = "s" if len(run.cases) != 1 else ""
     lines = [head, *(Text(line, "yellow") for line in warned)]
-    lines.append(Text(f"{len(run.cases)} case{plural}{resting}: "))
+    lines.append(Text(f"{counted(sum(summary.counts.values()))}{resting}: "))
     for number, count in enumerate(counts):
         text = count + Text("," if number < len(counts) - 1 else "")
         if lines[-1].cell_len + text.cell_len > console.width:

@@ -152,7 +152,7 @@ def _require_one_allocation(suite: Path, system: str, partition: str) -> None:
     _, found = find_system(suite, system)
     name = next(p["scheduler"] for p in found["partitions"] if p["name"] == partition)
     scheduler = scheduler_of(name)
-    if not scheduler.lists_nodes:
+    if not scheduler.holds_nodes:
         raise FabricheckError(
             "FC2905 expected a partition of Slurm, of hosts, or of one machine alone, found "
             f"{partition}, whose scheduler {name} makes a job of each run: sweep on another"

@@ -13,6 +13,8 @@ from fabricheck.nodes.names import fold
 from fabricheck.schedulers.hosts import EACH_HOST
 from fabricheck.schedulers.hosts import HOSTS as LISTED
 from fabricheck.schedulers.local import Local
+from fabricheck.schedulers.pbs import ROWS as PBS
+from fabricheck.schedulers.pbs import TM
 from fabricheck.schedulers.protocol import Launcher, Scheduler
 from fabricheck.schedulers.slurm import ROWS, SLURM, SRUN
 from fabricheck.schedulers.unseen import ROWS as UNSEEN
@@ -20,8 +22,10 @@ from fabricheck.schedulers.unseen import ROWS as UNSEEN
 LOCAL: Final = Local()
 HOSTS: Final = Path(__file__).with_name("hosts.sh")
 """Prints the host of each rank, for launchers that take ranks from a list."""
-SCHEDULERS: Final[dict[str, Scheduler]] = {LOCAL.name: LOCAL, **ROWS, "hosts": LISTED, **UNSEEN}
-LAUNCHERS: Final = {SRUN.name: SRUN, EACH_HOST.name: EACH_HOST}
+SCHEDULERS: Final[dict[str, Scheduler]] = {
+    LOCAL.name: LOCAL, **ROWS, "hosts": LISTED, **PBS, **UNSEEN
+}  # fmt: skip
+LAUNCHERS: Final = {SRUN.name: SRUN, EACH_HOST.name: EACH_HOST, TM.name: TM}
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _LONGEST: Final = 60
 """Characters of a reason, of which schedulers show few."""

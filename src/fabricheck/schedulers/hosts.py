@@ -35,6 +35,7 @@ class Hosts(Scheduler):
     patience: float = 20.0
 
     lists_nodes: ClassVar[bool] = True
+    holds_nodes: ClassVar[bool] = True
     shares_nodes: ClassVar[bool] = True
     launcher: ClassVar[Launcher] = EACH_HOST
     job_variable: ClassVar[str] = "FABRICHECK_JOB"
@@ -75,6 +76,29 @@ def _state(host: tuple[str, str], patience: float) -> str:
     return _IDLE
 
 
+def of_launchers(openmpi: str, hydra: str, shell: str) -> dict[str, str]:
+    """What tells ``each_host.sh`` and the launchers of MPIs the hosts of a job.
+
+    Args:
+        openmpi: file of the hosts as Open MPI takes them, with slots.
+        hydra: the same for Hydra.
+        shell: what starts a command on one of them.
+    """
+    is_ssh = shell == "ssh"
+    return {
+        "FABRICHECK_REMOTE_SHELL": shell,
+        # Open MPI's launchers, 4 and 5, which call it as ssh is called.
+        "OMPI_MCA_orte_default_hostfile": openmpi,
+        "PRTE_MCA_prte_default_hostfile": openmpi,
+        "OMPI_MCA_plm_rsh_agent": shell,
+        "PRTE_MCA_plm_ssh_agent": shell,
+        # Hydra gives ssh options that another program may not know.
+        "HYDRA_HOST_FILE": hydra,
+        "HYDRA_LAUNCHER": "ssh" if is_ssh else "rsh",
+        **({} if is_ssh else {"HYDRA_LAUNCHER_EXEC": shell}),
+    }
+
+
 class Listed(Held):
     """The hosts of a partition that answer.
 
@@ -106,20 +130,10 @@ class Listed(Held):
             text = "".join(map(line.format, job.nodes))
             (job.place / f"hosts.{name}").write_text(text)
         openmpi, hydra = (str(job.place / f"hosts.{name}") for name in lists)
-        is_ssh = self._shell == "ssh"
         return {
             HOSTS.job_variable: job.jobid.rpartition("/")[2],
             HOSTS.nodes_variable: ",".join(job.nodes),
-            "FABRICHECK_REMOTE_SHELL": self._shell,
-            # Open MPI's launchers, 4 and 5, which call it as ssh is called.
-            "OMPI_MCA_orte_default_hostfile": openmpi,
-            "PRTE_MCA_prte_default_hostfile": openmpi,
-            "OMPI_MCA_plm_rsh_agent": self._shell,
-            "PRTE_MCA_plm_ssh_agent": self._shell,
-            # Hydra gives ssh options that another program may not know.
-            "HYDRA_HOST_FILE": hydra,
-            "HYDRA_LAUNCHER": "ssh" if is_ssh else "rsh",
-            **({} if is_ssh else {"HYDRA_LAUNCHER_EXEC": self._shell}),
+            **of_launchers(openmpi, hydra, self._shell),
         }
 
     def signal(self, job: Any, name: str) -> None:

@@ -18,6 +18,7 @@ class Local(Scheduler):
 
     name: str = "local"
     lists_nodes: ClassVar[bool] = True
+    holds_nodes: ClassVar[bool] = True
     is_alone: ClassVar[bool] = True
     launcher: ClassVar[Launcher] = Launcher(name="local")
 

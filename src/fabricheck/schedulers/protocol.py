@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from fabricheck.asking import PATIENCE, told
+from fabricheck.asking import PATIENCE, UnansweredError, ask, told
 from fabricheck.errors import FabricheckError
 
 Run = Callable[[Sequence[str]], str]
@@ -107,6 +107,7 @@ class Scheduler:
         command: what must be on PATH to start a job.
         lists_nodes: whether its nodes are known, as checks of every node (``surveys_nodes``) need.
         shares_nodes: whether its cases are on the same nodes, one after the other, anyway.
+        holds_nodes: whether a session may hold nodes for many cases, as ``sweep`` does.
         shortcoming: what it can't do for cases, as far as ReFrame goes, in a sentence.
         is_alone: whether this machine is all there is.
         once: options by which a job whose node died ends, and is not begun again on others.
@@ -114,6 +115,8 @@ class Scheduler:
         lists: prints its partitions.
         topology: prints what it knows of the switches.
         says_version: prints its version.
+        asks_states: prints the states of its nodes, for ``read_states``.
+        silent: in the state of a node, that it is down or doesn't respond.
         job_variable: the environment variable with the number of a job.
         restarts_variable: and the one with how often it began again.
         nodes_variable: and the one with its nodes.
@@ -132,12 +135,15 @@ class Scheduler:
     once: tuple[str, ...] = ()
     lists_nodes: ClassVar[bool] = False
     shares_nodes: ClassVar[bool] = False
+    holds_nodes: ClassVar[bool] = False
     shortcoming: ClassVar[str] = ""
     is_alone: ClassVar[bool] = False
     launcher: ClassVar[Launcher] = Launcher(name="")
     lists: ClassVar[tuple[str, ...]] = ()
     topology: ClassVar[tuple[str, ...]] = ()
     says_version: ClassVar[tuple[str, ...]] = ()
+    asks_states: ClassVar[tuple[str, ...]] = ()
+    silent: ClassVar[re.Pattern[str]] = _NEVER
     job_variable: ClassVar[str] = ""
     restarts_variable: ClassVar[str] = ""
     nodes_variable: ClassVar[str] = ""
@@ -175,6 +181,18 @@ class Scheduler:
         Raises:
             FabricheckError: if it does not answer.
         """
+        if not self.asks_states:
+            return {}
+        try:
+            return self.read_states(ask([*self.before, *self.asks_states], self.patience))
+        except UnansweredError as error:
+            raise FabricheckError(
+                f"FC3607 expected an answer of {self.asks_states[0]}, found: {error}: run it where "
+                f"{self.name} is"
+            ) from None
+
+    def read_states(self, text: str) -> dict[str, str]:
+        """The states that its command printed."""
         return {}
 
     def nodes_for(self, options: Sequence[str]) -> dict[str, str]:
@@ -187,7 +205,7 @@ class Scheduler:
 
     def is_silent(self, state: str) -> bool:
         """Whether a node in this state is down, failing or doesn't respond."""
-        return False
+        return bool(self.silent.search(state))
 
     def is_free(self, state: str) -> bool:
         """Whether a whole node in this state can run a job now."""

@@ -53,6 +53,7 @@ class Slurm(Scheduler):
     once: tuple[str, ...] = ("--no-requeue",)
 
     lists_nodes: ClassVar[bool] = True
+    holds_nodes: ClassVar[bool] = True
     launcher: ClassVar[Launcher] = SRUN
     # Partition, nodes, whether it is up, time limit, names of the nodes.
     lists: ClassVar[tuple[str, ...]] = ("sinfo", "-h", "-o", "%R|%D|%a|%l|%N")

@@ -1,4 +1,4 @@
-"""PBS (OpenPBS, Torque), LSF and Flux by the words of their manuals: no cluster of theirs was seen.
+"""Torque, LSF and Flux by the words of their manuals: no cluster of theirs was seen.
 
 ReFrame starts their jobs and lists no nodes of theirs. What stands here are names of variables,
 states of nodes, the words of a job that was ended, and lines for administrators.
@@ -11,71 +11,19 @@ from typing import ClassVar, Final
 
 from ClusterShell.NodeSet import NodeSet
 
-from fabricheck.asking import UnansweredError, ask
-from fabricheck.errors import FabricheckError
 from fabricheck.nodes.names import unfold
-from fabricheck.schedulers.protocol import Scheduler
-
-_NODE: Final = re.compile(r"^(\S+)$(?:\n(?!\S).*)*?\n\s+state = (.+)$", re.MULTILINE)
-"""A node of ``pbsnodes -a``: its name at the margin, its attributes below."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Unseen(Scheduler):
-    """What they have in common: a command prints the states of the nodes."""
-
-    asks_states: ClassVar[tuple[str, ...]] = ()
-    silent: ClassVar[re.Pattern[str]] = re.compile("")
-
-    def node_states(self) -> dict[str, str]:
-        """Its word for the state of each node."""
-        try:
-            return self.read_states(ask([*self.before, *self.asks_states], self.patience))
-        except UnansweredError as error:
-            raise FabricheckError(
-                f"FC3607 expected an answer of {self.asks_states[0]}, found: {error}: run it where "
-                f"{self.name} is"
-            ) from None
-
-    def read_states(self, text: str) -> dict[str, str]:
-        """The states that its command printed."""
-        return {}
-
-    def is_silent(self, state: str) -> bool:
-        """Whether a node in this state is down or doesn't respond."""
-        return bool(self.silent.search(state))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pbs(_Unseen):
-    """OpenPBS and PBS Professional, and Torque."""
-
-    name: str = "PBS"
-    command: str = "qsub"
-    once: tuple[str, ...] = ("-r n",)
-    says_version: ClassVar[tuple[str, ...]] = ("qstat", "--version")
-    # A reservation of PBS is a queue.
-    words: ClassVar[Mapping[str, str]] = {"reservation": "-q {}", "account": "-A {}"}
-    job_variable: ClassVar[str] = "PBS_JOBID"
-    keep_off: ClassVar[tuple[str, ...]] = (
-        "without: name the others, -l select=1:host=NODE+...",
-        "as an administrator: pbsnodes -C '{reason}' -o {each}",
-    )
-    time_limit: ClassVar[re.Pattern[str]] = re.compile(r"PBS: job killed: walltime")
-    own_line: ClassVar[re.Pattern[str]] = re.compile(r"=>> PBS: ")
-    asks_states: ClassVar[tuple[str, ...]] = ("pbsnodes", "-a")
-    silent: ClassVar[re.Pattern[str]] = re.compile(r"\b(down|state-unknown|stale|unresolvable)\b")
-
-    def read_states(self, text: str) -> dict[str, str]:
-        """The states that ``pbsnodes -a`` printed."""
-        return dict(_NODE.findall(text))
+from fabricheck.schedulers.pbs import Pbs
+from fabricheck.schedulers.protocol import Launcher, Scheduler
 
 
 @dataclass(frozen=True, kw_only=True)
 class Torque(Pbs):
-    """Torque, whose reason is a note."""
+    """Torque, whose reason is a note; ReFrame lists no nodes of it."""
 
     name: str = "Torque"
+    lists_nodes: ClassVar[bool] = False
+    launcher: ClassVar[Launcher] = Launcher(name="")
+    by_name: ClassVar[str] = ""
     words: ClassVar[Mapping[str, str]] = {"account": "-A {}"}
     keep_off: ClassVar[tuple[str, ...]] = (
         "without: name the others, -l nodes=NODE+...",
@@ -84,7 +32,7 @@ class Torque(Pbs):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lsf(_Unseen):
+class Lsf(Scheduler):
     """LSF."""
 
     name: str = "LSF"
@@ -121,7 +69,7 @@ class Lsf(_Unseen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flux(_Unseen):
+class Flux(Scheduler):
     """Flux."""
 
     name: str = "Flux"
@@ -151,7 +99,6 @@ class Flux(_Unseen):
 
 
 ROWS: Final[Mapping[str, Scheduler]] = {
-    "pbs": Pbs(),
     "torque": Torque(),
     "lsf": Lsf(),
     "flux": Flux(),

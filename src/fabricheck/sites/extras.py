@@ -145,13 +145,13 @@ class PartitionExtras(Section):
             Default: the larger bound
         least_latency: us: no message between two nodes is faster, faster values are untrusted.
         service_level: of RDMA connections, 0 to 15, on RoCE the
-            [frames' priority](transports.md#what-a-site-says-of-its-ports).
+            [frames' priority](transports.md#what-a-site-sets-for-its-ports).
         traffic_class: of RDMA connections, 0 to 255: [DSCP times 4, and
-            ECN](transports.md#what-a-site-says-of-its-ports).
+            ECN](transports.md#what-a-site-sets-for-its-ports).
             Default: on RoCE 106 with UCX, 0 with other programs
         pkey: partition key of RDMA connections, of UCX and MVAPICH2.
         gid_index: RoCE, not InfiniBand: the entry of the port's GID table (`show_gids`) for `rc`,
-            `ud` and `dc`.
+            `ud` and `dc`; leave it out where nodes differ: each program then looks for one.
         link_rate: Gbit/s that every RDMA port must have; [bounds of
             values](../how-to/references.md#what-a-link-allows) and [levels of
             perftest](perftest.md#levels-against-the-link-rate). Default: the rate that all
@@ -179,7 +179,7 @@ class PartitionExtras(Section):
             different nodes, `after_builds: true` lets them begin when no build of ReFrame is
             running. Default: one at a time
         hosts: the nodes of a partition with `scheduler: hosts`, by the names that
-            [they give themselves](#hosts-without-a-scheduler).
+            [they give themselves](#hosts-without-a-scheduler), or of [a queue](#pbs).
         remote_shell: a program that runs, on one of `hosts`, what follows its name. Default: `ssh`
         max_pending_time: how long a job may wait to begin, such as `10m`.
         osu_iterations: iterations of each size, for OSU, which knows no time budget.
@@ -190,7 +190,7 @@ class PartitionExtras(Section):
             Default: the program's own; whole models
         matrix_orders: orders of the matrices of [mpi_matmul](programs/mpi_matmul.md).
         gpus_per_node: GPUs of each node, which
-            [jobs on GPUs](../how-to/gpu.md#what-the-site-file-says) ask for.
+            [jobs on GPUs](../how-to/gpu.md#what-the-site-file-has) ask for.
 
         gpu_arch: the architecture that they must have, such as `'90'`.
         gpu_vendor: `cuda` or `rocm`: whose GPUs perftest takes memory of. Default: `cuda`

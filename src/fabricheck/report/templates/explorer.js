@@ -4,9 +4,14 @@ const nightCount = index.times.length;
 const cellCount = index.columns[0].length * nightCount;
 const element = (name) => document.getElementById(`explorer-${name}`);
 
+const valueAt = ({ middle, step }, steps) =>
+  step === null ? middle * Math.exp(steps * index.logarithmic_step) : middle + steps * step;
+
 const rows = index.columns[0].map((_, row) => index.columns.map((column) => column[row])).map(
   ([item, metric, statistic, size, unit, middle, step, levels, bounds, changes], number) => ({
-    number, item, metric, statistic, size, unit, middle, step, levels, bounds, changes,
+    number, item, metric, statistic, size, unit, middle, step, bounds, changes,
+    levels: levels.map(([first, last, level, low, high, accepted]) =>
+      [first, last, ...[level, low, high].map((steps) => valueAt({ middle, step }, steps)), accepted]),
   }),
 );
 const groupBy = (items, key) => {
@@ -18,10 +23,9 @@ const rowsOf = groupBy(rows, (row) => row.item);
 
 const valueOf = (row, night) => {
   const place = row.number * nightCount + night;
-  const steps = ((planes[cellCount + place] << 8 | planes[place]) << 16) >> 16;
-  if (steps === index.missing) return NaN;
-  if (row.step === null) return row.middle * Math.exp(steps * index.logarithmic_step);
-  return row.middle + steps * row.step;
+  const zigzag = planes[cellCount + place] << 8 | planes[place];
+  const steps = (zigzag >> 1) ^ -(zigzag & 1);
+  return steps === index.missing ? NaN : valueAt(row, steps);
 };
 
 const significant = (value) => {

@@ -1,6 +1,19 @@
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%/()*+-;,=.?@^_`{|}~";
+const digits = new Map([...alphabet].map((character, digit) => [character, digit]));
+// Five characters are four bytes; of the last group those that are there.
+const decoded = (text) => {
+  const view = new DataView(new ArrayBuffer(4 * Math.ceil(text.length / 5)));
+  for (let group = 0; 5 * group < text.length; group += 1) {
+    let word = 0;
+    for (let place = 0; place < 5; place += 1) {
+      word = 85 * word + (digits.get(text[5 * group + place]) ?? 84);
+    }
+    view.setUint32(4 * group, word);
+  }
+  return new Uint8Array(view.buffer, 0, text.length - Math.ceil(text.length / 5));
+};
 const unpack = async (name) => {
-  const text = document.querySelector(`script[data-pack="${name}"]`).textContent.trim();
-  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const bytes = decoded(document.querySelector(`script[data-pack="${name}"]`).textContent.trim());
   const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(plain).arrayBuffer());
 };

@@ -1,0 +1,122 @@
+"""OpenPBS and PBS Professional: their commands, their words, and how an MPI comes to its nodes."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from fabricheck.asking import UnansweredError, ask, told
+from fabricheck.schedulers.hosts import EACH_HOST, of_launchers
+from fabricheck.schedulers.protocol import Launcher, Scheduler
+
+NAME: Final = "openpbs"
+"""The suite's own back end of ReFrame, which also runs what a site file calls pbs or pbspro."""
+
+_SHELL: Final = str(Path(__file__).with_name("pbs_shell.sh"))
+_OF_SITES: Final = ("FABRICHECK_ROOT", "FABRICHECK_SITES")
+"""What site files name."""
+_NODE: Final = re.compile(r"^(\S+)$(?:\n(?!\S).*)*?\n\s+state = (.+)$", re.MULTILINE)
+"""A node of ``pbsnodes -a``: its name at the margin, its attributes below."""
+
+
+TM: Final = Launcher(
+    name="pbs_tm", on_one_node=EACH_HOST.on_one_node, on_each_node=EACH_HOST.on_each_node
+)
+"""A rank on each node by PBS itself, without input."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pbs(Scheduler):
+    """PBS."""
+
+    name: str = "PBS"
+    command: str = "qsub"
+    once: tuple[str, ...] = ("-r n",)
+    lists_nodes: ClassVar[bool] = True
+    launcher: ClassVar[Launcher] = TM
+    says_version: ClassVar[tuple[str, ...]] = ("qstat", "--version")
+    # A reservation of PBS is a queue; a job names its nodes itself.
+    words: ClassVar[Mapping[str, str]] = {
+        "nodelist": "--nodelist={}",
+        "exclude": "--exclude={}",
+        "reservation": "-q {}",
+        "account": "-A {}",
+    }
+    by_name: ClassVar[str] = "--nodelist="
+    idle: ClassVar[str] = "free"
+    job_variable: ClassVar[str] = "PBS_JOBID"
+    keep_off: ClassVar[tuple[str, ...]] = (
+        "without: --exclude={nodes}",
+        "as an administrator: pbsnodes -C '{reason}' -o {each}",
+    )
+    node_fault: ClassVar[re.Pattern[str]] = re.compile(r"=>> PBS: node \S+ is ")
+    lost_node: ClassVar[re.Pattern[str]] = re.compile(r"=>> PBS: node (\S+) is ")
+    time_limit: ClassVar[re.Pattern[str]] = re.compile(r"PBS: job killed: walltime")
+    own_line: ClassVar[re.Pattern[str]] = re.compile(r"=>> PBS: ")
+    asks_states: ClassVar[tuple[str, ...]] = ("pbsnodes", "-a")
+    silent: ClassVar[re.Pattern[str]] = re.compile(r"\b(down|state-unknown|stale|unresolvable)\b")
+
+    def read_states(self, text: str) -> dict[str, str]:
+        """The states that ``pbsnodes -a`` printed."""
+        return dict(_NODE.findall(text))
+
+    def is_free(self, state: str) -> bool:
+        """Whether a whole node in this state can run a job now."""
+        return state == self.idle
+
+    def jobs(self, numbers: Sequence[str]) -> dict[str, dict[str, Any]] | None:
+        """What it says of jobs, by their numbers; ``None`` where it does not answer.
+
+        Of those that have ended it says nothing where it keeps no history.
+        """
+        kept = _jobs("-x", *numbers)
+        if kept is None or not (rest := [each for each in numbers if each not in kept]):
+            return kept
+        # Without a history it says nothing of any job to who asks for ended ones too.
+        going = _jobs(*rest)
+        return None if going is None else {**kept, **going}
+
+    def end(self, number: str) -> None:
+        """End a job; by force, where its first node no longer answers."""
+        try:
+            ask(["qdel", number])
+        except UnansweredError:
+            told(["qdel", "-W", "force", number])
+
+
+PBS: Final = Pbs()
+ROWS: Final[Mapping[str, Scheduler]] = dict.fromkeys((NAME, "pbs", "pbspro"), PBS)
+"""By ReFrame's names of it."""
+
+
+def _jobs(*words: str) -> dict[str, dict[str, Any]] | None:
+    # Its exit code says that one of them is unknown.
+    done = subprocess.run(
+        ["qstat", "-f", "-F", "json", *words],
+        capture_output=True, text=True, errors="replace", check=False,
+    )  # fmt: skip
+    try:
+        return dict(json.loads(done.stdout, strict=False).get("Jobs", {}))
+    except json.JSONDecodeError:
+        return None
+
+
+def preamble() -> list[str]:
+    """Lines of a job with which MPIs without PBS's own library come to its nodes.
+
+    What a site sets itself comes later in the script, and holds. A job has nothing of the
+    environment that it was submitted in.
+    """
+    lists = of_launchers('"$PWD/hosts.openmpi"', '"$PBS_NODEFILE"', shlex.quote(_SHELL))
+    lists["FABRICHECK_NODES"] = '"$(awk \'!seen[$0]++\' "$PBS_NODEFILE" | paste -sd,)"'
+    own = {name: os.environ[name] for name in _OF_SITES if name in os.environ}
+    return [
+        *(f"export {name}={shlex.quote(value)}" for name, value in own.items()),
+        'uniq -c "$PBS_NODEFILE" | awk \'{print $2 " slots=" $1}\' >hosts.openmpi',
+        *(f"export {name}={value}" for name, value in lists.items()),
+    ]

@@ -1,0 +1,101 @@
+"""A site of its own on nodes of the testbed, of whose Slurm its checks know nothing."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import yaml
+from tests.testbeds import measured_again
+
+from fabricheck.launch.disturbance import FOREIGN_SHARE
+from fabricheck.provenance import SUITE
+from fabricheck.record.entries import CaseEntry
+from fabricheck.record.read import entries, record_files
+from fabricheck_testbed import Testbed
+
+HOSTS = ("n1", "n2", "n3", "n4")
+
+
+class Place:
+    """A repository of a site: the testbed's partition of Ethernet, by another scheduler."""
+
+    def __init__(
+        self,
+        testbed: Testbed,
+        place: Path,
+        system: str,
+        *,
+        partition: dict[str, object],
+        extras: dict[str, object],
+        variables: tuple[str, ...] = (),
+    ) -> None:
+        """Write it.
+
+        Args:
+            testbed: whose nodes it has.
+            place: an empty directory that all nodes see.
+            system: its name.
+            partition: scheduler, launcher and more of its partition.
+            extras: of the partition, beside those of the testbed's.
+            variables: of the environment of a run.
+        """
+        self.testbed, self.place, self.system, self.variables = testbed, place, system, variables
+        (place / "sites").mkdir()
+        written = yaml.safe_dump(self._site(partition, extras))
+        (place / "sites" / f"{system}.yaml").write_text(written)
+        (place / "references").mkdir()
+        for part in ("", ".measured"):
+            text = (SUITE / "references" / f"testbed{part}.yaml").read_text()
+            (place / "references" / f"{system}{part}.yaml").write_text(text)
+
+    def _site(self, own: dict[str, object], extras: dict[str, object]) -> dict[str, object]:
+        testbed, local = (
+            yaml.safe_load((SUITE / "sites" / f"{name}.yaml").read_text())
+            for name in ("testbed", "local")
+        )
+        main = next(each for each in testbed["systems"][0]["partitions"] if each["name"] == "main")
+        kept = {key: main["extras"][key] for key in main["extras"] if key != "stress"}
+        kept.pop("allocation")
+        environs = ["openmpi", "mpich", "builtin"]
+        partition = {
+            "name": "main",
+            "environs": environs,
+            "features": main["features"],
+            "extras": {**kept, **extras},
+            **own,
+        }
+        system = {"name": self.system, "hostnames": ["^none$"], "partitions": [partition]}
+        named = [each for each in local["environments"] if each["name"] in environs]
+        return {
+            "systems": [system],
+            "environments": [each | {"target_systems": [self.system]} for each in named],
+        }
+
+    def run(self, *words: str, command: str = "run") -> list[CaseEntry]:
+        """Run checks, and again where other work disturbed them."""
+        return measured_again(
+            lambda: self._run(command, *words),
+            lambda found: any(each.level == "disturbed" for each in found),
+        )
+
+    def ask(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """A command of fabricheck on the login node."""
+        program = SUITE / ".venv" / "bin" / "fabricheck"
+        share = os.environ.get(FOREIGN_SHARE, "")
+        settings = (f"FABRICHECK_SITES={self.place}", f"{FOREIGN_SHARE}={share}", *self.variables)
+        command = self.testbed.command("login", "env", *settings, str(program), *words)
+        return subprocess.run(command, cwd=self.place, capture_output=True, text=True, check=False)
+
+    def _run(self, command: str, *words: str) -> list[CaseEntry]:
+        self.said = self.ask(command, f"--system={self.system}", *words)
+        return self.recorded()
+
+    def recorded(self) -> list[CaseEntry]:
+        """The cases of the last session."""
+        found = [
+            each for path in record_files(self.place / "perflogs") for each in entries(path)[0]
+        ]
+        session = max(found, key=lambda each: each.time).session
+        cases = [each for each in found if isinstance(each, CaseEntry) and each.session == session]
+        # The last attempt of each.
+        return list({(each.id, each.environ): each for each in cases if not each.fixture}.values())
