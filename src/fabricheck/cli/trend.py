@@ -31,7 +31,7 @@ def trend(
         ),
     ] = None,
     system: Annotated[
-        list[str] | None, typer.Option(help="Only this system; may be repeated.")
+        list[str] | None, typer.Option(help="Only this system; may be repeated.", metavar="NAME")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show every event.")] = False,
     where: Where,
