@@ -49,6 +49,14 @@ def test_the_node_that_such_cases_share_is_named(tmp_path):
     assert not {"a", "c", "d", "e"} & set(names)
 
 
+def test_cases_of_another_suite_which_nobody_judged_name_nobody(tmp_path):
+    own = {"level": "", "result": "", "gave": ""}
+    lines = [case(night, None, (), **own, job=f"{night}") for night in range(NIGHTS)]
+    read(tmp_path / "r", record(tmp_path / "r.logs", *lines))
+    with History.open_to_read(tmp_path / "r") as history:
+        assert returning(history.cases(Selection())) == []
+
+
 @pytest.mark.parametrize("nights", [(), (3,), (3, 8)])
 def test_twice_is_no_fault_that_comes_back(tmp_path, nights):
     assert not found(tmp_path, lambda night: ("cd",) if night in nights else ())

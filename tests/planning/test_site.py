@@ -357,8 +357,7 @@ def test_an_mpi_below_srun_needs_its_pmi(
 def test_what_makes_a_run_see_less_is_told(
     suite: Path, extras: dict[str, object], words: str
 ) -> None:
-    features = ["rdma", "nodes_2", "bound_ranks"]
-    found = remarks(suite, features=features, extras=extras)
+    found = remarks(suite, features=["rdma", "nodes_2", "bound_ranks"], extras=extras)
     assert set(found.values()) == {Effect.WEAKER}
     assert any(words in said for said in found)
 
@@ -366,9 +365,14 @@ def test_what_makes_a_run_see_less_is_told(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"scheduler": "torque"}, "checks of health, which ask every node, and fabricheck stress"),
-        ({"scheduler": "lsf", "launcher": "mpiexec"}, "lsf does not list its nodes for ReFrame"),
-        ({"scheduler": "pbs"}, "PBS gets a job for each case: fabricheck sweep"),
+        ({"scheduler": "torque"}, "checks of health, which ask every node, cannot run there"),
+        ({"scheduler": "torque"}, "fabricheck stress, which yields its nodes to others, cannot"),
+        ({"scheduler": "lsf", "launcher": "mpiexec"}, "LSF does not list its nodes for ReFrame"),
+        ({"scheduler": "pbs"}, "PBS: fabricheck sweep, whose runs need the same nodes, and"),
+        (
+            {"scheduler": "hosts", "extras": {"hosts": ["n1"], "remote_shell": "true"}},
+            "the remote shell: fabricheck stress, which yields its nodes to others, cannot",
+        ),
         ({"scheduler": "squeue"}, "without the feature rdma nothing on InfiniBand or RoCE is"),
         ({"extras": {"gpus_per_node": 4}}, "extras.gpus_per_node is for the launcher srun"),
     ],

@@ -54,7 +54,8 @@ def returning(cases: pl.DataFrame) -> list[Returning]:
         cases: cases of one system as the history has them, all attempts.
     """
     first = (pl.col("gave") == Level.CRITICAL).any()
-    second = pl.col("level").is_in([Level.GOOD, Level.WARNING]).any()
+    # As words: of members Polars makes an Enum, and the empty level of an import is none of it.
+    second = pl.col("level").is_in([Level.GOOD.value, Level.WARNING.value]).any()
     ran = cases.group_by(*CASE, "session").agg(
         (first & second).alias("returned"),
         pl.col("time").min(),

@@ -24,6 +24,7 @@ class Torque(Pbs):
     lists_nodes: ClassVar[bool] = False
     launcher: ClassVar[Launcher] = Launcher(name="")
     by_name: ClassVar[str] = ""
+    lists: ClassVar[tuple[str, ...]] = ()
     words: ClassVar[Mapping[str, str]] = {"account": "-A {}"}
     keep_off: ClassVar[tuple[str, ...]] = (
         "without: name the others, -l nodes=NODE+...",
@@ -74,7 +75,8 @@ class Flux(Scheduler):
 
     name: str = "Flux"
     shortcoming: ClassVar[str] = (
-        "ReFrame asks Flux for one task, whatever a case has: no case of two ranks can run"
+        "ReFrame asks Flux for one task, whatever a case has, with the cores of one rank, and "
+        "hands on no option: no case on two nodes can run, and ranks on one node share those cores"
     )
     command: str = "flux"
     says_version: ClassVar[tuple[str, ...]] = ("flux", "version")
