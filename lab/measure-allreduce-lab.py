@@ -131,7 +131,7 @@ PARTS = (
 def spread(found: Sequence[Row], figure: Callable[[Row], float], factor: float = 1.0) -> str:
     """The median of a figure over all runs, with the least and the greatest."""
     values = [factor * figure(each) for each in found]
-    ends = f" ({min(values):.3g} to {max(values):.3g})" if len(values) > 1 else ""
+    ends = f" ({min(values):.3g}\N{EN DASH}{max(values):.3g})" if len(values) > 1 else ""
     return f"{statistics.median(values):.3g}{ends}"
 
 
@@ -243,7 +243,7 @@ def tables() -> Iterator[str]:
         return [[place, *make(each)] for place, each in found.items() if each]
 
     yield (
-        "\nMedians of so many runs of `lab/measure-allreduce-lab.py` (least to greatest), 4 ranks "
+        "\nMedians of so many runs of `lab/measure-allreduce-lab.py` (least\N{EN DASH}greatest), 4 ranks "
         "at 100 Mbit/s, sums of 64 KiB, all schemes in turns. Shares in percent; the ring's and "
         "`tar_tcp`'s times are averages over that of `optireduce`:\n"
     )
