@@ -243,9 +243,10 @@ def tables() -> Iterator[str]:
         return [[place, *make(each)] for place, each in found.items() if each]
 
     yield (
-        "\nMedians of so many runs of `lab/measure-allreduce-lab.py` (least\N{EN DASH}greatest), 4 ranks "
-        "at 100 Mbit/s, sums of 64 KiB, all schemes in turns. Shares in percent; the ring's and "
-        "`tar_tcp`'s times are averages over that of `optireduce`:\n"
+        "\nMedians of so many runs of `lab/measure-allreduce-lab.py` "
+        "(least\N{EN DASH}greatest), 4 ranks at 100 Mbit/s, sums of 64 KiB, all schemes in turns. "
+        "Shares in percent; the ring's and `tar_tcp`'s times are averages over that of "
+        "`optireduce`:\n"
     )
     yield table(
         "network | n | hit | ring p99/p50 | ring | tar_tcp | of the most | p99/p50 | loss | "
