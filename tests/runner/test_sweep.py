@@ -90,7 +90,7 @@ def test_the_cost_of_the_case_says_how_long_it_takes(tmp_path: Path):
     assert (known.seconds, known.plan.time) == (1200.0, "70m")
     assert words(known)[0].endswith("10 rounds of")
     assert words(known)[1:] == [
-        "  the default", "  A=1", "20 runs, 20 min; 2 nodes for 70m"
+        "  the default", "  A=1", "20 runs, 20 min; of Slurm 2 nodes for 70m"
     ]  # fmt: skip
 
 

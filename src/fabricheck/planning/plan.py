@@ -2,17 +2,15 @@
 
 import itertools
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from fabricheck.errors import FabricheckError
 from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.planning.traffic_classes import differences
 from fabricheck.reframe_ext.config import find_system, lacking_environments, why_lacking
 from fabricheck.reframe_ext.matrix import CheckCase, read_cases
-from fabricheck.schedulers import scheduler_of
 from fabricheck.transports.placement import SWITCH_GROUPS
 
 _GPU = "gpu"
@@ -44,8 +42,7 @@ class Plan:
         absent: a sentence for each environment that is not installed and each partition that
             doesn't run: nothing is even considered there.
         remarks: a sentence for each program that cases start and that is not here, and for each
-            partition whose cases travel in several traffic classes, or whose scheduler refuses a
-            command.
+            partition whose cases travel in several traffic classes.
     """
 
     system: str
@@ -85,8 +82,7 @@ def make(
     ]
     made = divide(system, cases, tags, absent)
     classes = differences(made.cases, found["partitions"], configuration["environments"])
-    refused = _refused(made.cases, found["partitions"])
-    return replace(made, remarks=(*_not_here(made.cases), *classes, *refused))
+    return replace(made, remarks=(*_not_here(made.cases), *classes))
 
 
 def divide(
@@ -116,18 +112,6 @@ def _reason(case: CheckCase, tags: Sequence[str]) -> str:
         return f"{holder} lacks {', '.join(_WORDS.get(each, each) for each in lacking)}"
     missing = [tag for tag in tags if tag not in case.tags]
     return f"not in the run {', '.join(missing)}" if missing else ""
-
-
-def _refused(cases: Sequence[CheckCase], partitions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """A sentence for each partition with cases whose scheduler refuses a command."""
-    used = {each.partition for each in cases}
-    for partition in (each for each in partitions if each["name"] in used):
-        scheduler = scheduler_of(partition["scheduler"])
-        if scheduler.refused:
-            yield (
-                f"partition {partition['name']}, {scheduler.name}: {scheduler.refused}, cannot "
-                "run there"
-            )
 
 
 def _not_here(cases: Sequence[CheckCase]) -> Iterator[str]:

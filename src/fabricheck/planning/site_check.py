@@ -70,7 +70,7 @@ def check(suite: Path, name: str) -> list[Remark]:
             f"or write one with fabricheck site init {name}"
         )
     site = read(path)
-    remarks = [*_pmi_remarks(site), *_launcher_remarks(site)]
+    remarks = _pmi_remarks(site)
     for partition in (each for system in site["systems"] for each in system["partitions"]):
         remarks += _about(f"partition {partition['name']}", _partition_remarks(suite, partition))
     for environment in site["environments"]:
@@ -129,12 +129,15 @@ def _scheduler_remarks(partition: Mapping[str, Any], extras: PartitionExtras) ->
         )
     if not scheduler.lists_nodes:
         yield _weaker(
-            f"{scheduler.name} does not list its nodes for ReFrame: "
-            "checks of health, which ask every node, cannot run there; only "
+            f"{partition['scheduler']} does not list its nodes for ReFrame: "
+            "checks of health, which ask every node, and fabricheck stress cannot run there; only "
             "Slurm, OpenPBS and machines without a scheduler were tested"
         )
-    if scheduler.refused:
-        yield _weaker(f"{scheduler.name}: {scheduler.refused}, cannot run there")
+    elif not scheduler.holds_nodes:
+        yield _weaker(
+            f"{scheduler.name} gets a job for each case: fabricheck sweep, whose runs need the "
+            "same nodes, and fabricheck stress, which yields its nodes to others, cannot run there"
+        )
     if (
         scheduler.lists_nodes
         and not scheduler.is_alone
@@ -237,25 +240,6 @@ def _pmi_remarks(site: Mapping[str, Any]) -> list[Remark]:
     ]
 
 
-def _launcher_remarks(site: Mapping[str, Any]) -> Iterator[Remark]:
-    """Launchers that can't start the ranks of an MPI in the jobs of their partition."""
-    of_mpi = {each["name"] for each in site["environments"] if "mpi" in each.get("features", [])}
-    for partition in (each for system in site["systems"] for each in system["partitions"]):
-        if of_mpi.isdisjoint(partition["environs"]):
-            continue
-        scheduler, launcher = (
-            scheduler_of(partition["scheduler"]), launcher_of(partition["launcher"])
-        )  # fmt: skip
-        where = f"partition {partition['name']}: launcher {launcher.name} starts"
-        if not launcher.starts_mpi:
-            yield _wrong(f"{where} no ranks of an MPI: name the MPI's own, mpirun or mpiexec")
-        elif launcher.job_variable and scheduler.job_variable not in ("", launcher.job_variable):
-            yield _wrong(
-                f"{where} no ranks in a job of {scheduler.name}: name the MPI's own, mpirun or "
-                "mpiexec"
-            )
-
-
 def _reframe_remarks(suite: Path, site: Mapping[str, Any]) -> list[Remark]:
     """What ReFrame itself refuses: schedulers, launchers, and all else that it reads."""
     configuration = site_configuration(suite)
@@ -264,8 +248,7 @@ def _reframe_remarks(suite: Path, site: Mapping[str, Any]) -> list[Remark]:
             where = f"system {system['name']}"
             make_system(configuration, system["name"])
     except (ReframeError, ValueError, TypeError) as error:
-        said = [str(each).split("\n")[0] for each in (error, error.__cause__) if each]
-        reason = said[0] if said[-1] in said[0] else ": ".join(said)
+        reason = ": ".join(str(each).split("\n")[0] for each in (error, error.__cause__) if each)
         return [_wrong(f"{where}: ReFrame can't use it: {reason}")]
     return []
 

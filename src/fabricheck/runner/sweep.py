@@ -167,7 +167,7 @@ def words(sweep: Sweep) -> list[str]:
         f"{case.name} on {sweep.system}:{case.partition} with {case.environ}, "
         f"{runs // len(sweep.settings)} rounds of",
         *(f"  {shown(each)}" for each in sweep.settings),
-        f"{runs} runs, {took}; {sweep.plan.nodes} nodes for {sweep.plan.time}",
+        f"{runs} runs, {took}; of Slurm {sweep.plan.nodes} nodes for {sweep.plan.time}",
     ]
 
 

@@ -24,7 +24,6 @@ EACH_HOST: Final = Launcher(
     shares_input=True,
     on_one_node=f"{_EACH_HOST} first",
     on_each_node=f"{_EACH_HOST} 1",
-    starts_mpi=False,
 )
 
 

@@ -29,7 +29,6 @@ TM: Final = Launcher(
     name="pbs_tm",
     on_one_node=EACH_HOST.on_one_node,
     on_each_node=EACH_HOST.on_each_node,
-    starts_mpi=False,
     example="ssh NODE",
 )
 """A rank on each node by PBS itself, without input."""

@@ -79,8 +79,6 @@ class Launcher:
         of_partition: option for a partition.
         at_once: option that makes it give up where no node is free.
         example: a command that runs on a node what stands behind it.
-        starts_mpi: whether ranks that it starts are those of one MPI program.
-        job_variable: the variable that its jobs have, where it starts ranks only in those.
     """
 
     name: str
@@ -98,8 +96,6 @@ class Launcher:
     of_partition: str = ""
     at_once: str = ""
     example: str = ""
-    starts_mpi: bool = True
-    job_variable: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,13 +244,6 @@ class Scheduler:
     def can_stress(self) -> bool:
         """Whether it starts jobs of a stress."""
         return type(self).submit is not Scheduler.submit
-
-    @property
-    def refused(self) -> str:
-        """The commands that can't run on it, each with its reason; empty if all can."""
-        sweep = "" if self.holds_nodes else "fabricheck sweep, whose runs need the same nodes"
-        stress = "" if self.can_stress else "fabricheck stress, which yields its nodes to others"
-        return ", and ".join(filter(None, (sweep, stress)))
 
     def running(self, name: str) -> str:
         """The job of a name that waits or runs; empty if there is none."""

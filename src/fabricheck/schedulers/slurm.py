@@ -32,7 +32,6 @@ SRUN: Final = Launcher(
     # It gives up where no node is free, instead of waiting longer than we do.
     at_once="--immediate=50",
     example="srun -N1",
-    job_variable="SLURM_JOB_ID",
 )
 
 # Signals go to the batch shell alone: the block under way comes to its end.
