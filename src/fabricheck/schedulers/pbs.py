@@ -25,7 +25,10 @@ _NODE: Final = re.compile(r"^(\S+)$(?:\n(?!\S).*)*?\n\s+state = (.+)$", re.MULTI
 
 
 TM: Final = Launcher(
-    name="pbs_tm", on_one_node=EACH_HOST.on_one_node, on_each_node=EACH_HOST.on_each_node
+    name="pbs_tm",
+    starts_mpi=False,
+    on_one_node=EACH_HOST.on_one_node,
+    on_each_node=EACH_HOST.on_each_node,
 )
 """A rank on each node by PBS itself, without input."""
 
