@@ -38,6 +38,27 @@ def test_a_crash_is_the_news(text: str) -> None:
         parse(f"{text}{line}\n", "out")
 
 
+TABLE = "# OSU MPI Latency Test v7.4\n# Size          Latency (us)\n1 1.25\n2 1.26\n"
+# How launchers and libraries say that a rank died: Hydra, Open MPI 4 and 5, Slurm, UCX.
+ENDS = [
+    "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)",
+    "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
+    "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 11 (Segmentation "
+    "fault).",
+    "[n1:12345] Signal: Segmentation fault (11)",
+    "prterun noticed that process rank 1 with PID 9 on node n1 exited on signal 11.",
+    "srun: error: n1: task 1: Segmentation fault",
+    "[n1:77 :0:77] Caught signal 11 (Segmentation fault: address not mapped to object)",
+]
+
+
+@pytest.mark.parametrize("line", ENDS)
+def test_a_table_that_a_crash_cut_is_no_shorter_curve(line: str) -> None:
+    assert len(parse(TABLE, "out").points) == 2
+    with refused("FC3605", "rows may be missing"):
+        parse(f"{TABLE}{line}\n", "out")
+
+
 BARRIER = """# OSU MPI Non-blocking Barrier Latency Test v5.7.1
 # Overall = Coll. Init + Compute + MPI_Test + MPI_Wait
 

@@ -189,16 +189,27 @@ def parse_all(text: str, source: str, name: str = "") -> Sequence[Curve]:
         if not reader:
             raise untitled(text.split("\n"), source)
         several = TABLES.of(cast("ModuleType", reader))
-        if several:
-            return several.curves(text, source, name)
-        return [reader.parse(text, source, name)]
+        found = (
+            several.curves(text, source, name) if several else [reader.parse(text, source, name)]
+        )
     except ParseError as error:
-        if not (crash := _CRASH.search(text)):
-            raise
-        raise ParseError(
-            f"FC3605 {source}: expected the table of a benchmark, found that the program ended "
-            f"with {crash[0].strip()[:120]!r}: see why it did; of what it printed: {error}"
-        ) from error
+        if crash := _crash(text, source):
+            raise ParseError(f"{crash}; of what it printed: {error}") from error
+        raise
+    # Where a program has marked no end, rows may be missing behind the last one.
+    if not all(curve.is_whole for curve in found) and (crash := _crash(text, source)):
+        raise ParseError(f"{crash}; rows may be missing")
+    return found
+
+
+def _crash(text: str, source: str) -> str:
+    """How the program or its job ended, if a line of its output says that it did not end well."""
+    if not (line := _CRASH.search(text)):
+        return ""
+    return (
+        f"FC3605 {source}: expected the table of a benchmark, found that the program ended with "
+        f"{line[0].strip()[:120]!r}: see why it did"
+    )
 
 
 def _refuse_tables(text: str, source: str, programs: Sequence[str]) -> None:
