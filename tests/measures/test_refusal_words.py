@@ -7,6 +7,7 @@ from fabricheck.errors import ParseError
 from fabricheck.measures.parser import parse
 
 UNREAD = {
+    "osu_latency_mp, which forks below MPI": "# OSU MPI Multi-process Latency Test v5.6.3\n0 0.2\n",
     "mpiGraph": "START mpiGraph v1.6\n",
     "iperf3": "[ ID] Interval           Transfer     Bitrate\n",
     "nxnlatbw": "8,0,2.04,3038.883001 \n",
@@ -70,6 +71,14 @@ BARRIER = """# OSU MPI Non-blocking Barrier Latency Test v5.7.1
 def test_osu_5_names_the_columns_of_barriers_without_a_mark() -> None:
     (point,) = parse(BARRIER, "out").points
     assert (point.size, sorted(point.values.values())) == (None, [63.15, 65.64, 89.72])
+
+
+def test_and_5_6_has_two_columns_fewer() -> None:
+    columns = "       Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)"
+    row = "              8.85              5.04              4.02              5.04"
+    head = "".join(BARRIER.splitlines(keepends=True)[:3]).replace("5.7.1", "5.6.3")
+    (point,) = parse(f"\n{head}{columns}\n{row}\n", "out").points
+    assert (point.size, sorted(point.values.values())) == (None, [4.02, 5.04, 8.85])
 
 
 def test_columns_are_named_once() -> None:
