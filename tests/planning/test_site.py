@@ -368,7 +368,6 @@ def test_what_makes_a_run_see_less_is_told(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"scheduler": "lsf", "launcher": "mpiexec"}, "lsf was not tested, only Slurm, OpenPBS"),
         ({"scheduler": "squeue"}, "without the feature rdma nothing on InfiniBand or RoCE is"),
         ({"extras": {"gpus_per_node": 4}}, "extras.gpus_per_node is for the launcher srun"),
     ],

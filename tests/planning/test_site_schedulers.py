@@ -10,8 +10,8 @@ from tests.refusals import refused
 
 from fabricheck.planning import plan
 from fabricheck.planning.site_check import Effect
-from fabricheck.reframe_ext.nodes import EveryNode, lacking_of_scheduler
 from fabricheck.reframe_ext.matrix import CheckCase
+from fabricheck.reframe_ext.nodes import EveryNode, lacking_of_scheduler
 from fabricheck.runner.sweep import made
 from fabricheck.schedulers import LAUNCHERS, SCHEDULERS, scheduler_of
 
@@ -71,6 +71,30 @@ def test_every_check_runs_or_the_reason_is_told(
     remarked = plan.make(suite, "hpc").remarks
     planned = {words.rpartition("cannot run: ")[2] for words in remarked}
     assert planned == told
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "words"),
+    [
+        ("torque", "torque was not tested, only Slurm, OpenPBS"),
+        ("lsf", "-nnodes, which only LSF with IBM's CSM takes"),
+    ],
+)
+def test_what_was_not_seen_is_told(suite: Path, scheduler: str, words: str) -> None:
+    found = said_of(suite, scheduler, "mpirun")
+    assert [effect for said, effect in found.items() if words in said] == [Effect.WEAKER]
+
+
+@pytest.mark.parametrize(
+    ("launcher", "program"), [("mpirun-openmpi", "mpirun"), ("alps", "aprun"), ("hosts", "")]
+)
+def test_the_program_of_a_launcher_is_sought(
+    suite: Path, monkeypatch: pytest.MonkeyPatch, launcher: str, program: str
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    told = [words for words in said_of(suite, "local", launcher) if "no job can start" in words]
+    sought = [words.rpartition(": ")[2].split()[0] for words in told]
+    assert sought == ([program] if program not in ("", "mpirun") else [])
 
 
 @pytest.mark.parametrize("scheduler", RUNS)

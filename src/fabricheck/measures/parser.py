@@ -193,22 +193,19 @@ def parse_all(text: str, source: str, name: str = "") -> Sequence[Curve]:
             several.curves(text, source, name) if several else [reader.parse(text, source, name)]
         )
     except ParseError as error:
-        if crash := _crash(text, source):
-            raise ParseError(f"{crash}; of what it printed: {error}") from error
+        if crash := _CRASH.search(text):
+            raise _crashed(source, crash[0], f"of what it printed: {error}") from error
         raise
     # Where a program has marked no end, rows may be missing behind the last one.
-    if not all(curve.is_whole for curve in found) and (crash := _crash(text, source)):
-        raise ParseError(f"{crash}; rows may be missing")
+    if (crash := _CRASH.search(text)) and not all(curve.is_whole for curve in found):
+        raise _crashed(source, crash[0], "rows may be missing")
     return found
 
 
-def _crash(text: str, source: str) -> str:
-    """How the program or its job ended, if a line of its output says that it did not end well."""
-    if not (line := _CRASH.search(text)):
-        return ""
-    return (
+def _crashed(source: str, line: str, rest: str) -> ParseError:
+    return ParseError(
         f"FC3605 {source}: expected the table of a benchmark, found that the program ended with "
-        f"{line[0].strip()[:120]!r}: see why it did"
+        f"{line.strip()[:120]!r}: see why it did; {rest}"
     )
 
 

@@ -27,7 +27,9 @@ from fabricheck.transports.table import IPOIB, TRANSPORTS
 
 _PROGRAMS: Final = {
     **dict.fromkeys(("mpirun-openmpi", "mpirun-intelmpi"), "mpirun"),
-    **{"alps": "aprun", "srunalloc": "srun", "lrun-gpu": "lrun"},
+    "alps": "aprun",
+    "srunalloc": "srun",
+    "lrun-gpu": "lrun",
     **dict.fromkeys(each.name for each in LAUNCHERS.values() if not each.starts_mpi),
 }
 """What launchers of ReFrame start, where it has another name, or is part of this suite."""
@@ -133,6 +135,8 @@ def _scheduler_remarks(partition: Mapping[str, Any], extras: PartitionExtras) ->
         )
     if scheduler.shortcoming:
         yield _wrong(scheduler.shortcoming)
+    if scheduler.condition:
+        yield _weaker(scheduler.condition)
     if scheduler.shares_nodes and shutil.which(extras.remote_shell) is None:
         yield _wrong(f"extras.remote_shell {extras.remote_shell} is not on PATH here")
     if extras.stress and not scheduler.can_stress:

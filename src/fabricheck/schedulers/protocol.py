@@ -111,6 +111,7 @@ class Scheduler:
         shares_nodes: whether its cases are on the same nodes, one after the other, anyway.
         holds_nodes: whether a session may hold nodes for many cases, as ``sweep`` does.
         shortcoming: what it can't do for cases, as far as ReFrame goes, in a sentence.
+        condition: what of it ReFrame's jobs need, in a sentence.
         is_alone: whether this machine is all there is.
         once: options by which a job whose node died ends, and is not begun again on others.
         launcher: what starts a program without MPI once on each node; empty: the partition's.
@@ -139,6 +140,7 @@ class Scheduler:
     shares_nodes: ClassVar[bool] = False
     holds_nodes: ClassVar[bool] = False
     shortcoming: ClassVar[str] = ""
+    condition: ClassVar[str] = ""
     is_alone: ClassVar[bool] = False
     launcher: ClassVar[Launcher] = Launcher(name="")
     lists: ClassVar[tuple[str, ...]] = ()
