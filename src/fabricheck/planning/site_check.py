@@ -20,6 +20,7 @@ from fabricheck.provenance import folders
 from fabricheck.reframe_ext.config import site_configuration, usable_sites
 from fabricheck.reframe_ext.reframe import make_system
 from fabricheck.schedulers import LAUNCHERS, launcher_of, scheduler_of
+from fabricheck.schedulers.protocol import Scheduler
 from fabricheck.sites import features
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.sites.files import PAGE, nearest, read
@@ -133,10 +134,7 @@ def _scheduler_remarks(partition: Mapping[str, Any], extras: PartitionExtras) ->
             f"the launcher {launcher.name} is not for jobs of {partition['scheduler']}: take "
             "mpirun or mpiexec of the MPI"
         )
-    if scheduler.shortcoming:
-        yield _wrong(scheduler.shortcoming)
-    if scheduler.condition:
-        yield _weaker(scheduler.condition)
+    yield from _refusals(scheduler, partition["scheduler"])
     if scheduler.shares_nodes and shutil.which(extras.remote_shell) is None:
         yield _wrong(f"extras.remote_shell {extras.remote_shell} is not on PATH here")
     if extras.stress and not scheduler.can_stress:
@@ -144,18 +142,24 @@ def _scheduler_remarks(partition: Mapping[str, Any], extras: PartitionExtras) ->
             f"extras.stress: {partition['scheduler']} has no jobs that yield their nodes to "
             "others, so fabricheck stress cannot run there"
         )
-    for what in scheduler.refuses:
-        yield _weaker(f"with the scheduler {partition['scheduler']} cannot run: {what}")
-    if not scheduler.lists_nodes:
-        yield _weaker(
-            f"{partition['scheduler']} was not tested, only Slurm, OpenPBS, hosts and one machine"
-        )
     if (
         scheduler.lists_nodes
         and not scheduler.is_alone
         and "rdma" not in partition.get("features", [])
     ):
         yield _weaker("without the feature rdma nothing on InfiniBand or RoCE is measured")
+
+
+def _refusals(scheduler: Scheduler, name: str) -> Iterator[Remark]:
+    """What no site file can change."""
+    if scheduler.shortcoming:
+        yield _wrong(scheduler.shortcoming)
+    if scheduler.condition:
+        yield _weaker(scheduler.condition)
+    for what in scheduler.refuses:
+        yield _weaker(f"with the scheduler {name} cannot run: {what}")
+    if not scheduler.lists_nodes:
+        yield _weaker(f"{name} was not tested, only Slurm, OpenPBS, hosts and one machine")
 
 
 def _unknown(offered: list[str], known: Mapping[str, str], *more: str) -> Iterator[Remark]:
