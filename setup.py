@@ -8,7 +8,7 @@ from setuptools.command.build_py import build_py
 
 SUITE = (
     *("checks", "sites", "references", "reframe-config.py", "spack.yaml"),
-    *("src/bench", "src/spack_repo", "bin/path", "bin/nightly.sh"),
+    *("src/bench", "src/spack_repo", "bin", "docs"),
 )
 
 
@@ -25,7 +25,9 @@ class BuildWithSuite(build_py):
         for name in SUITE:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             if Path(name).is_dir():
-                shutil.copytree(name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(
+                    name, root / name, ignore=shutil.ignore_patterns("__pycache__", "images")
+                )
             else:
                 shutil.copy(name, root / name)
 

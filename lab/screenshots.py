@@ -11,13 +11,14 @@ nights ago. Needs the development dependencies, Chromium and chromedriver.
 import argparse
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 SUITE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SUITE))
 
-from tests.report import nights, sample
+from tests.report import nights, sample, whole
 from tests.report.chromium import find, opened, wait_until
 
 from fabricheck.record.entries import Sample
@@ -53,6 +54,9 @@ SHOTS = (
     Shot("report-dark.png", 1300, 900, "dark", "#explorer-live"),
     Shot("report-narrow.png", 420, 900, "light", "header"),
 )
+CARD = Shot("report-card.png", 1300, 900, "light", "header")
+"""Of another night, in which one card of two nodes with four each is slow."""
+CHARTS = 3
 
 
 def main() -> None:
@@ -76,7 +80,11 @@ def main() -> None:
             write_page(run, summarise(run), page, past)
         else:
             write_simulated(page)
-        take(page, arguments.out)
+        take(page, arguments.out, SHOTS)
+        if not arguments.perflogs:
+            made = whole.slow_card(sample.only(sample.report(), *BENCHMARKS))
+            _, page = whole.write(made, Path(scratch) / "card")
+            take(page, arguments.out, [CARD])
 
 
 def write_simulated(page: Path) -> None:
@@ -97,11 +105,12 @@ def slower(case: ReportedCase, sample: Sample) -> float:
     return SLOWER if sample.metric == "latency" else 1 / SLOWER
 
 
-def take(page: Path, out: Path) -> None:
-    """Open the page once, and write all pictures of it."""
+def take(page: Path, out: Path, shots: Sequence[Shot]) -> None:
+    """Open the page once, and write pictures of it when the charts of the history are drawn."""
     with opened(page.parent / "profile", page) as driver:
         wait_until(driver, lambda found: find(found, "#explorer-live[data-ready]"))
-        for shot in SHOTS:
+        wait_until(driver, lambda found: len(find(found, "#explorer-live [data-drawn]")) == CHARTS)
+        for shot in shots:
             colors = [{"name": "prefers-color-scheme", "value": shot.scheme}]
             driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": colors})
             size = {"width": shot.width, "height": shot.height}

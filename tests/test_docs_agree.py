@@ -135,8 +135,8 @@ def test_the_version_is_the_projects() -> None:
 
 def test_what_was_seen_is_the_same_everywhere() -> None:
     readme = plain("README.md")
-    (seen,) = re.findall(r"\*\*Seen on\*\* (.*?) \*\*not yet on\*\*", readme)
-    (unseen,) = re.findall(r"\*\*not yet on\*\* (.*?)\. If you", readme)
+    (seen,) = re.findall(r"\*\*Seen on\*\* (.*?) \*\*Not yet on\*\*", readme)
+    (unseen,) = re.findall(r"\*\*Not yet on\*\* (.*?)\. If you", readme)
     run = text_of("docs/reference/transports.md").partition("## What has been run")[2]
     shown = {
         f"{name} {version}"
@@ -152,7 +152,10 @@ def test_what_was_seen_is_the_same_everywhere() -> None:
     assert shown and measured
     assert {each for each in shown if not any(name.startswith(each) for name in measured)} == set()
     assert {each for each in measured if not any(each.startswith(name) for name in shown)} == set()
-    limits = plain("docs/explanation/limits.md").partition("## What you might")[0]
+    limits = plain("docs/explanation/limits.md")
+    (pbs,) = re.findall(r"OpenPBS [\d.]+\d", seen)
+    assert pbs in limits
+    limits = limits.partition("## What you might")[0]
     for name in ("InfiniBand", "mlx5", "bnxt_re", "irdma"):
         assert name in unseen
         assert name in limits

@@ -6,18 +6,46 @@ from pathlib import Path
 
 import pytest
 from tests.report import chromium
-from tests.report.chromium import find, opened, wait_until
+from tests.report.chromium import find, opened, requests, wait_until
 
 pytestmark = [pytest.mark.e2e, *chromium.MARKS]
 
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("page", ["index.html", "reference/programs/rdma_batch.html"])
-def test_a_page_that_is_a_file_is_searched(tmp_path: Path, page: str) -> None:
-    site = tmp_path / "site"
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", site]
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The whole site."""
+    built = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", built]
     subprocess.run(command, cwd=ROOT, check=True)
+    return built
+
+
+def test_the_code_of_each_page_fits_a_phone_and_links_have_titles(
+    site: Path, tmp_path: Path
+) -> None:
+    phone = {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": True}
+    wide = """
+        return [document.documentElement.scrollWidth > 390,
+          ...[...document.querySelectorAll("article pre > code")]
+            .filter((each) => each.scrollWidth > each.clientWidth + 1)
+            .map((each) => each.textContent),
+          ...[...document.querySelectorAll("article a")]
+            .map((each) => each.textContent).filter((each) => /^[\\w-]+\\.md$/.test(each))];
+        """
+    with opened(tmp_path / "profile") as browser:
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+        pages = sorted(each.relative_to(site) for each in site.rglob("*.html"))
+        for page in pages:
+            browser.get((site / page).as_uri())
+            assert (page, browser.execute_script(wide)) == (page, [False])
+        assert not [each for each in requests(browser) if each.startswith("http")]
+        assert len(pages) > 40
+
+
+@pytest.mark.parametrize("page", ["index.html", "reference/programs/rdma_batch.html"])
+def test_a_page_that_is_a_file_is_searched(site: Path, tmp_path: Path, page: str) -> None:
     with opened(tmp_path / "profile", site / page) as browser:
         (words,) = find(browser, "input.md-search__input")
         browser.execute_script("arguments[0].focus()", words)

@@ -31,7 +31,7 @@ RUN = {
     "site init mycluster --alone": 0,
     "site check testbed": 0,
     "references check --system testbed": 0,
-    "references list --system testbed --check MpiCollective --json": 0,
+    "references list --system testbed --json": 0,
     "history refresh": 0,
     "history status": 0,
     "history status --json": 0,

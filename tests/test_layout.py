@@ -1,5 +1,6 @@
 """Rules of the repository as a whole; each names the file that breaks it."""
 
+import ast
 import re
 import subprocess
 import tomllib
@@ -191,7 +192,7 @@ def test_locks_agree_with_the_pinned_dependencies():
     # Each MPI is for a venv of its own, and pinned where the suite fetches it too.
     seen = "".join(text_of(name) for name in FILES if name.startswith("ci/mpi/"))
     for pin in (x for family in ("openmpi", "mpich", "intelmpi") for x in extras.pop(family)):
-        assert f"{pin} --hash" in seen or pin in ("cmake>=3.20", "fabricheck[all]")
+        assert f"{pin} --hash" in seen or pin in ("cmake>=3.20,<5", "fabricheck[all]")
     (everything,) = map(Requirement, extras["all"])
     assert everything.extras == {"exporter", "reframe", "report", "statistics"}
     runs = [pin for name in ("build", *everything.extras) for pin in extras[name]]
@@ -210,3 +211,36 @@ def test_only_locks_and_what_develops_pin_versions():
     free = (*project["dependencies"], *extras["plots"], *extras["passwords"], backend)
     runs = [pin for name in ("exporter", "reframe", "report", "statistics") for pin in extras[name]]
     assert [pin for pin in (*free, *runs) if "==" in pin] == []
+    # An older pip tries versions of everything, for hours, where one that is too new conflicts.
+    testbed = tomllib.loads(text_of("testbed/pyproject.toml"))["project"]["dependencies"]
+    mine = (*project["dependencies"], *runs, *extras["plots"], *extras["passwords"], *testbed)
+    assert [pin for pin in mine if not re.search(r">=[\d.]+.*<\d", pin)] == []
+
+
+def named_in_messages() -> dict[str, str]:
+    """Files of the suite that a message or a help names, each with a module that does."""
+    named = re.compile(r"(?<![\w/.}-])(?:docs|ci|bin)/[a-z][\w/-]*(?:\.(?:md|sh))?")
+    found = {}
+    for path in sorted((ROOT / "src" / "fabricheck").rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        whole = (ast.Module, ast.ClassDef, ast.FunctionDef)
+        blocks = [node for node in ast.walk(tree) if isinstance(node, whole)]
+        docstrings = {ast.get_docstring(node, clean=False) for node in blocks}
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+                continue
+            # Those of commands are their help.
+            if path.parent.name == "cli" or node.value not in docstrings:
+                found.update(dict.fromkeys(named.findall(node.value), path.name))
+    return found
+
+
+def test_what_messages_name_is_in_a_wheel():
+    # In a checkout alone, and said there alone.
+    named = named_in_messages().items() - {("ci/mpi-wheel", "config.py")}
+    shipped = re.findall(
+        r'"([^"]+)"', text_of("setup.py").partition("SUITE = ")[2].split("\n\n")[0]
+    )
+    assert "docs/reference/errors.md" in dict(named)
+    assert [each for each in named if not (ROOT / each[0]).exists()] == []
+    assert [each for each in named if each[0].partition("/")[0] not in shipped] == []

@@ -4,9 +4,13 @@ It knows the level, the distribution of the noise, and the size of the step, and
 night. Page's cumulative sum of the likelihood ratios (1954) is best for the worst mean delay
 (Moustakides 1986), which is another question than what is found within five nights; there the sum
 over the last five nights finds more. Neither is a bound that none can beat.
+
+A pool is the mean of twenty series that all step, judged as one. Of recorded noise the density is
+that of each recorded series' own values, smoothed.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -16,6 +20,7 @@ from scipy import stats
 from fabricheck.trend.robust import Array, Flags
 from fabricheck.trend.window import level_and_scale
 from simulation.nights import SECOND_MODE, World, quiet
+from simulation.noise import read_noise
 from simulation.power import QUIET_NIGHTS, Rate
 from simulation.tables import JsonOption, Row, SeedOption, share, show
 from simulation.worlds import WORDS, WORLDS
@@ -24,11 +29,44 @@ _NOISES = ("normal", "outliers", "missing", "tails", "modes", "memory")
 _FALSE = (0.001, 0.002)
 """Rates of false alarms, per series and night."""
 
-_SIZE, _NIGHTS = 0.05, 5
-_STEP = float(np.log1p(_SIZE))
-_TITLE = f"steps of {100 * _SIZE:g} % found within {_NIGHTS} nights by who knows all but the night"
+_TITLE = "steps found by who knows all but the night"
 _HISTORY = 60
 _HALVINGS = 40
+_FAR, _LEAST = 10.0, 1e-3
+"""Spreads around what was recorded, and the density of what was not, in values."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A step, and the nights within which it is to be found.
+
+    Attributes:
+        words: of the noise.
+        world: the noise.
+        size: of the step.
+        nights: how many.
+        recorded: values of a recorded series in its spreads, of which all nights are drawn.
+    """
+
+    words: str
+    world: World
+    size: float = 0.05
+    nights: int = 5
+    recorded: Array | None = None
+
+    @property
+    def step(self) -> float:
+        """Of the logarithm."""
+        return float(np.log1p(self.size))
+
+
+_MEMBERS = 20
+_POOL = _Question(
+    f"normal noise, mean of {_MEMBERS} series",
+    replace(WORLDS["normal"], spread=WORLDS["normal"].spread / _MEMBERS**0.5),
+    0.015,
+    3,
+)
 
 
 def best(
@@ -52,31 +90,48 @@ def best(
 
 def table(count: int, seed: int) -> Iterator[Row]:
     """The share of steps that are found in each noise, for each rate of false alarms."""
-    for name in _NOISES:
-        false, found = _made(WORLDS[name], count, seed)
-        learnt = _learnt(false, false), _learnt(found, false)
-        yield {
-            "noise of 2 %": WORDS[name],
-            **{
-                f"at {1000 * rate:g} false per 1000": share(_best(false, found, WORLDS[name], rate))
-                for rate in _FALSE
-            },
-            f"level and spread from {_HISTORY} nights": share(
-                _best(*learnt, WORLDS[name], _FALSE[0])
+    asked = [[_Question(WORDS[name], WORLDS[name])] for name in _NOISES]
+    one, noise = _Question(WORDS["recorded"], WORLDS["recorded"]), read_noise()
+    for parts in (*asked, [_POOL], [replace(one, recorded=each) for each in noise]):
+        known, learnt = zip(
+            *(
+                _sides(each, -(-count // len(parts)), seed + place)
+                for place, each in enumerate(parts)
             ),
+            strict=True,
+        )
+        yield {
+            "noise of 2 %": parts[0].words,
+            "step": f"{100 * parts[0].size:g} % in {parts[0].nights} nights",
+            **{f"at {1000 * rate:g} false per 1000": share(_best(known, rate)) for rate in _FALSE},
+            f"level and spread from {_HISTORY} nights": share(_best(learnt, _FALSE[0])),
         }
 
 
-def _made(world: World, count: int, seed: int) -> tuple[Array, Array]:
+_Sums = tuple[Array, Array]
+
+
+def _sides(asked: _Question, count: int, seed: int) -> tuple[_Sums, _Sums]:
+    """Sums of quiet series and of those that step: of who knows all, and who learns the level."""
+    false, found = _made(asked, count, seed)
+    known, learnt = (
+        tuple(_sums(each, asked)[:, _HISTORY - 1 :] for each in both)
+        for both in ((false, found), (_learnt(false, false), _learnt(found, false)))
+    )
+    return (known[0], known[1]), (learnt[0], learnt[1])
+
+
+def _made(asked: _Question, count: int, seed: int) -> tuple[Array, Array]:
     """Quiet series, and series that step after the history."""
     generator = np.random.default_rng(seed)
+    noise = () if asked.recorded is None else (asked.recorded,)
     false, found = (
-        np.array([quiet(world, (), length, generator) for _ in range(count)])
-        for length in (_HISTORY + QUIET_NIGHTS, _HISTORY + _NIGHTS)
+        np.array([quiet(asked.world, noise, length, generator) for _ in range(count)])
+        for length in (_HISTORY + QUIET_NIGHTS, _HISTORY + asked.nights)
     )
-    found[:, _HISTORY:] += _STEP
+    found[:, _HISTORY:] += asked.step
     for values in (false, found):
-        values[generator.random(values.shape) < world.missing] = np.nan
+        values[generator.random(values.shape) < asked.world.missing] = np.nan
     return false, found
 
 
@@ -88,10 +143,10 @@ def _learnt(values: Array, like: Array) -> Array:
     return np.asarray(middle + (values - level[:, None]) * (spread / scale)[:, None])
 
 
-def _best(false: Array, found: Array, world: World, rate: float) -> Rate:
-    quiet_sums, sums = (_sums(values, world)[:, _HISTORY - 1 :] for values in (false, found))
+def _best(sides: Sequence[_Sums], rate: float) -> Rate:
+    quiet_sums, sums = (np.concatenate(each) for each in zip(*sides, strict=True))
     bound = _bound(quiet_sums, rate)
-    return Rate(int((sums[:, 1:] >= bound).any(axis=1).sum()), len(found))
+    return Rate(int((sums[:, 1:] >= bound).any(axis=1).sum()), len(sums))
 
 
 def _bound(sums: Array, rate: float) -> float:
@@ -108,28 +163,37 @@ def _bound(sums: Array, rate: float) -> float:
     return high
 
 
-def _sums(values: Array, world: World) -> Array:
-    """Sum of the log-likelihood ratios of the five nights that end with each night."""
-    first, later = values, _STEP
+def _sums(values: Array, asked: _Question) -> Array:
+    """Sum of the log-likelihood ratios of the nights asked for that end with each night."""
+    world, nights = asked.world, asked.nights
+    first, later = values, asked.step
     if world.memory:
         # What a night adds to what the last one let expect; of the step the last one knows a share.
         first = values.copy()
         first[:, 1:] -= world.memory * values[:, :-1]
-        later = _STEP * (1 - world.memory)
-    density = _density(world)
+        later = asked.step * (1 - world.memory)
+    density = _density(asked)
     there = np.isfinite(first)
     first = np.where(there, first, 0.0)
     begins, goes_on = (
-        there * (density(first - shift) - density(first)) for shift in (_STEP, later)
+        there * (density(first - shift) - density(first)) for shift in (asked.step, later)
     )
-    sums = np.cumsum(np.pad(goes_on, ((0, 0), (_NIGHTS, 0))), axis=1)
-    # The first of the five is that of the step.
-    before = np.pad(begins - goes_on, ((0, 0), (_NIGHTS - 1, 0)))[:, : values.shape[1]]
-    return np.asarray(sums[:, _NIGHTS:] - sums[:, :-_NIGHTS] + before)
+    sums = np.cumsum(np.pad(goes_on, ((0, 0), (nights, 0))), axis=1)
+    # The first of them is that of the step.
+    before = np.pad(begins - goes_on, ((0, 0), (nights - 1, 0)))[:, : values.shape[1]]
+    return np.asarray(sums[:, nights:] - sums[:, :-nights] + before)
 
 
-def _density(world: World) -> Callable[[Array], Array]:
+def _density(asked: _Question) -> Callable[[Array], Array]:
     """Logarithm of the density of a night's noise, but for a constant."""
+    world = asked.world
+    if asked.recorded is not None:
+        # Kernels of the width that Silverman (1986) gives for normal noise, whose spread is 1 here.
+        width = 0.9 * len(asked.recorded) ** -0.2
+        ends = asked.recorded.min() - _FAR, asked.recorded.max() + _FAR
+        grid = np.arange(*ends, width / 4)
+        logs = np.log(stats.norm.pdf((grid[:, None] - asked.recorded) / width).sum(axis=1) + _LEAST)
+        return lambda x: np.interp(x / world.spread, grid, logs)
     if world.tails:
         robust = stats.t.ppf(0.75, world.tails) / stats.norm.ppf(0.75)
         return lambda x: np.asarray(stats.t.logpdf(x * robust / world.spread, world.tails))

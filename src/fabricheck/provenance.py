@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import socket
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -14,6 +15,16 @@ from fabricheck.errors import FabricheckError
 _WHEEL = Path(__file__).resolve().with_name("suite")
 SUITE = _WHEEL if _WHEEL.is_dir() else _WHEEL.parents[2]
 """The suite's own files, such as checks/ and src/bench/: the checkout, or what a wheel brought."""
+
+_PAGE: Final = re.compile(r"(?<![\w/.-])docs/[\w/-]+\.md")
+
+
+def located(words: str) -> str:
+    """Words whose pages, such as ``docs/reference/sites.md``, are named by where a wheel has them.
+
+    In a checkout they stay as they are.
+    """
+    return _PAGE.sub(lambda page: f"{SUITE}/{page[0]}", words) if SUITE == _WHEEL else words
 
 
 def places(suite: Path = SUITE) -> tuple[Path, ...]:

@@ -80,7 +80,11 @@ def test_accepting_twice_and_proposing_again_change_nothing(tmp_path: Path):
     place.run("propose")
     place.run("accept")
     text = place.file.read_text()
-    assert json.loads(place.run("accept", "--json").stdout) == {"written": [], "steps": []}
+    assert json.loads(place.run("accept", "--json").stdout) == {
+        "format": 1,
+        "written": [],
+        "steps": [],
+    }
     place.record(records(41))
     assert "references of 4 same" in place.run("propose").stdout
     assert "already contains all of it" in place.run("diff").stdout
@@ -133,7 +137,7 @@ def test_a_step_can_be_accepted_before_there_are_references(tmp_path: Path):
     with refused("FC1911", "found steps of 2026-10-01"):
         place.run("accept", "--step", "2026-10-09", "--by", "Ada", "--why", "Firmware")
     found = json.loads(place.run("accept", *options, "benchmark=latency", "--json").stdout)
-    assert found == {"written": [str(place.accepted)], "steps": ["2026-10-01"]}
+    assert found == {"format": 1, "written": [str(place.accepted)], "steps": ["2026-10-01"]}
     assert "benchmark: [latency]" in place.accepted.read_text()
     assert "benchmark: [bw]" not in place.accepted.read_text()
     assert not place.file.exists()

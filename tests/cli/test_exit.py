@@ -2,13 +2,15 @@
 
 import errno
 import io
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -19,8 +21,10 @@ from typer.testing import CliRunner
 from fabricheck import cli
 from fabricheck.cli.application import COMMANDS, PANELS, build
 from fabricheck.cli.console import open_console
+from fabricheck.cli.output import FORMAT, tell
 from fabricheck.errors import FabricheckError
 from fabricheck.measures.registry import CHECKS
+from fabricheck.provenance import SUITE
 
 PROGRAM = f"{sys.executable} -m fabricheck"
 JUDGED = ("--references=r.yaml", "--system=s", "--environ=e", "--placement=tcp-2n")
@@ -127,9 +131,36 @@ def test_a_reader_that_has_enough_asks_for_no_words(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
+def test_no_help_shows_a_type_of_python() -> None:
+    def unnamed(command: Any, path: str) -> Iterator[str]:
+        for name, each in getattr(command, "commands", {}).items():
+            yield from unnamed(each, f"{path} {name}")
+        for option in command.params:
+            shown = option.metavar or getattr(option.type, "choices", None)
+            if option.param_type_name == "option" and not (shown or option.is_flag):
+                yield f"{path} {option.opts[-1]}"
+
+    assert list(unnamed(typer.main.get_command(build([])), "fabricheck")) == []
+
+
+def test_what_machines_get_is_an_object_with_its_format(capsys: pytest.CaptureFixture[str]) -> None:
+    tell(["nothing"], {"rows": []}, machine=True)
+    assert json.loads(capsys.readouterr().out) == {"format": FORMAT, "rows": []}
+
+
+def test_only_one_place_writes_json_for_machines() -> None:
+    modules = (SUITE / "src" / "fabricheck" / "cli").glob("*.py")
+    assert [each.name for each in modules if "json.dump(" in each.read_text()] == ["output.py"]
+    # A list would have no format; mypy refuses it where it has types.
+    listed = re.compile(r"(tell\(.*, |write_json\()\[")
+    modules = (SUITE / "src" / "fabricheck" / "cli").glob("*.py")
+    assert [each.name for each in modules if listed.search(each.read_text())] == []
+
+
 @pytest.mark.integration
-def test_it_tells_its_version(tmp_path: Path) -> None:
-    done = shell("--version", tmp_path)
+@pytest.mark.parametrize("command", ["", "run", "history show"])
+def test_it_tells_its_version(tmp_path: Path, command: str) -> None:
+    done = shell(f"{command} --version", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(r"fabricheck \d+\.\d+\.\d+ \(.+\)\n", done.stdout)
 

@@ -52,7 +52,7 @@ def test_a_series_is_shown_as_a_line(store: Path):
     name = "testbed:main+openmpi MpiPointToPoint latency tcp-2n mpi_probe latency_p50_8B"
     assert row.split("  ")[0] == name
     assert row.split()[-6:] == ["3", "9.58", "9.58", "us", "2026-11-03", "▄▄▄"]
-    (series,) = json.loads(run("show", "size=8", "--store", store, "--json").stdout)
+    (series,) = json.loads(run("show", "size=8", "--store", store, "--json").stdout)["series"]
     assert series["key"]["size"] == 8
     assert series["direction"] == "lower"
     assert series["times"][0] == "2026-11-01T06:00:00Z"
@@ -70,7 +70,12 @@ def test_values_are_exported(store: Path, tmp_path: Path):
     assert len(rows) == 3
     file = tmp_path / "history.parquet"
     told = run("export", "--format", "parquet", "--output", file, "--json", "--store", store)
-    assert json.loads(told.stdout) == {"path": str(file), "format": "parquet", "values": 12}
+    assert json.loads(told.stdout) == {
+        "format": 1,
+        "path": str(file),
+        "written_as": "parquet",
+        "values": 12,
+    }
     assert pl.read_parquet(file).height == 12
 
 

@@ -89,7 +89,7 @@ def test_a_night_within_the_budget_is_shown(suite: Path) -> None:
 
 def test_references_are_listed(suite: Path) -> None:
     code, text = run("references", "list", "--system", "hpc", "--json")
-    (row,) = json.loads(text)
+    (row,) = json.loads(text)["references"]
     assert (code, row["critical"], row["source"]) == (0, [None, 2], "one run")
     code, text = run("references", "list", "--system", "hpc", "--check", "MpiCollective")
     assert "latency_p50_1B" not in text
@@ -127,4 +127,4 @@ def test_a_site_with_something_wrong_is_exit_code_1(suite: Path) -> None:
     code, text = run("site", "check", "hpc")
     assert (code, text.splitlines()[0][:6]) == (1, "wrong:")
     code, text = run("site", "check", "hpc", "--json")
-    assert (code, json.loads(text)[0]["effect"]) == (1, "wrong")
+    assert (code, json.loads(text)["remarks"][0]["effect"]) == (1, "wrong")

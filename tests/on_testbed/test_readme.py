@@ -1,6 +1,7 @@
 """README's block for a cluster and the tutorial of a fault, run as printed, on a testbed."""
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -12,8 +13,6 @@ from tests.test_layout import text_of
 
 from fabricheck.launch.disturbance import FOREIGN_SHARE
 from fabricheck.provenance import SUITE
-from fabricheck.record.entries import CaseEntry
-from fabricheck.record.read import entries, record_files
 from fabricheck_testbed import Testbed
 
 pytestmark = pytest.mark.e2e
@@ -68,6 +67,7 @@ def place() -> Iterator[Path]:
 
 
 def test_the_block_for_a_cluster_makes_a_site_that_is_right(testbed: Testbed, place: Path) -> None:
+    """All but its last line: the run of such a site wants a core for each rank."""
     script = "\n".join(["set -e", *cluster_block()[:-1]])
     done = bash(*testbed.command("login"), place=place, script=script)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -77,19 +77,9 @@ def test_the_block_for_a_cluster_makes_a_site_that_is_right(testbed: Testbed, pl
 
 
 @pytest.mark.lab
-def test_the_block_for_a_cluster_measures(testbed: Testbed, place: Path) -> None:
-    done = bash(*testbed.command("login"), place=place, script="\n".join(cluster_block()))
-    found = [each for path in record_files(place / "perflogs") for each in entries(path)[0]]
-    cases = [each for each in found if isinstance(each, CaseEntry) and each.samples]
-    # A new site has no references.
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert {each.benchmark for each in cases} >= {"latency", "bw"}
-    assert {each.level for each in cases} <= {"no-reference", "good", "warning"}, done.stdout
-
-
-@pytest.mark.lab
 def test_the_tutorial_of_a_fault_shows_it(can_run_testbeds: None, place: Path) -> None:
     broken, explained, whole = scripts(FAULT)
+    (quoted,) = re.findall(r"`(=> [^`]+)`", text_of(FAULT))
     with tempfile.TemporaryDirectory() as directory:
         own = {"FABRICHECK_TESTBED": f"{directory}/tb"}
         try:
@@ -97,7 +87,7 @@ def test_the_tutorial_of_a_fault_shows_it(can_run_testbeds: None, place: Path) -
             assert done.returncode == 1, done.stdout + done.stderr
             assert "something limits the path" in done.stdout
             done = bash(place=place, script=explained, **own)
-            assert "=> UCX is red: so it is UCX" in done.stdout, done.stdout + done.stderr
+            assert quoted in done.stdout, done.stdout + done.stderr
             done = bash(place=place, script=whole, **own)
             assert done.returncode == 0, done.stdout + done.stderr
         finally:

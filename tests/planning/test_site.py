@@ -359,8 +359,7 @@ def test_an_mpi_below_srun_needs_its_pmi(
 def test_what_makes_a_run_see_less_is_told(
     suite: Path, extras: dict[str, object], words: str
 ) -> None:
-    features = ["rdma", "nodes_2", "bound_ranks"]
-    found = remarks(suite, features=features, extras=extras)
+    found = remarks(suite, features=["rdma", "nodes_2", "bound_ranks"], extras=extras)
     assert set(found.values()) == {Effect.WEAKER}
     assert any(words in said for said in found)
 

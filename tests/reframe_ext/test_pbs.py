@@ -1,4 +1,4 @@
-"""ReFrame's jobs of PBS, by the words that OpenPBS 23.06.06 gave on the testbed."""
+"""ReFrame's jobs of PBS, by the words of OpenPBS 23.06.06 on the testbed, without its paths."""
 
 import inspect
 import json

@@ -6,6 +6,7 @@ starts ReFrame as a process of its own.
 
 import atexit
 import functools
+import gc
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TextIO
 
 # For dry runs: not every value of every case in the log, no pause between cases; nothing runs, so
 # there is nothing to wait for.
@@ -61,6 +63,7 @@ def _process() -> subprocess.Popen[str]:
 def _start(words: list[str], place: str, variables: dict[str, str], files: list[str]) -> None:
     from reframe.frontend import cli
 
+    _hasten()
     for number, name in enumerate([os.devnull, *files]):
         os.dup2(os.open(name, os.O_RDWR | os.O_CREAT, 0o600), number)
     os.chdir(place)
@@ -82,6 +85,30 @@ def _start(words: list[str], place: str, variables: dict[str, str], files: list[
         os._exit(code if isinstance(code, int) else int(code is not None))
 
 
+def _hasten() -> None:
+    """Spare what ReFrame does for each case, and no test looks at.
+
+    It indents its JSON, which Python's quick encoder cannot, and asks srun for its version.
+    """
+    from reframe.utility import jsonext, osext
+
+    dumps, run_command = jsonext.dumps, osext.run_command
+    asked: list[subprocess.CompletedProcess[str]] = []
+
+    def dump(content: object, file: TextIO, **_: object) -> None:
+        file.write(dumps(content))
+
+    def once(command: str, *rest: object, **options: object) -> object:
+        if command != "srun --version":
+            return run_command(command, *rest, **options)
+        asked[:] = asked or [run_command(command, *rest, **options)]
+        return asked[0]
+
+    jsonext.dump, osext.run_command = dump, once
+    # All cases stay to the end: there is little to collect.
+    gc.set_threshold(100_000)
+
+
 def _serve() -> None:
     import fabricheck.reframe_ext.case
     import fabricheck.reframe_ext.config
@@ -89,6 +116,7 @@ def _serve() -> None:
     import fabricheck.reframe_ext.recorder
     import fabricheck.reframe_ext.surveys  # noqa: F401
 
+    gc.freeze()  # a fork copies no page for what the imports made
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.history.recorded import case
 
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import session
@@ -146,5 +147,27 @@ def test_an_interrupt_waits_for_reframe_and_says_what_became_of_it(
         _, said = process.communicate()
     os.close(leader)
     assert (process.returncode, (tmp_path / "cancelled").exists()) == (128 + number, True)
-    expected = f"fabricheck: {word}: ReFrame, which cancels its jobs then, has ended\n"
+    expected = f"fabricheck: {word}: ReFrame, which cancels its jobs then, has ended; "
+    expected += "no case had ended, so there is no verdict\n"
     assert said.decode() == expected
+
+
+def test_what_had_ended_before_an_interrupt_has_a_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_reframe(tmp_path, "true")
+
+    def interrupted(*_: object) -> int:
+        append(tmp_path / "perflogs", [case(1, session=session(), id="a", level="critical")])
+        append(
+            tmp_path / "perflogs", [case(2, session=session(), id="b", result="abort", level="")]
+        )
+        raise KeyboardInterrupt("ended")
+
+    monkeypatch.setattr("fabricheck.runner.session.start", interrupted)
+    with pytest.raises(KeyboardInterrupt) as ended:
+        run(tmp_path, RunSelection("local"))
+    assert str(ended.value).startswith(
+        "ended; 1 of the cases had ended (1 critical), the others were cancelled; verdict so far: "
+        "critical: fabricheck report --session "
+    )

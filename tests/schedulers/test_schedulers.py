@@ -8,6 +8,7 @@ from tests.refusals import refused
 
 from fabricheck.localise.located import dead_ports
 from fabricheck.schedulers import launcher_of, scheduler_of, to_copy
+from fabricheck.schedulers.pbs import PBS
 from fabricheck.schedulers.slurm import SLURM
 from fabricheck.schedulers.unseen import ROWS as UNSEEN
 
@@ -93,8 +94,9 @@ n1                 ok              -       4    0        0    0      0        0
 n2.cluster         unreach         -       4    0        0    0      0        0
 n3                 closed_Full     -       4    4        4    0      0        0
 """
+SEEN = (Path(__file__).parents[1] / "data" / "pbs" / "pbsnodes.txt").read_text()
 FLUX = "free n1\ndown n2.cluster\nallocated n[3-4]\n"
-PRINTED = {"pbs": PBSNODES, "torque": PBSNODES, "lsf": BHOSTS, "flux": FLUX}
+PRINTED = {"torque": PBSNODES, "lsf": BHOSTS, "flux": FLUX}
 
 
 @pytest.mark.integration
@@ -115,8 +117,22 @@ def test_states_of_schedulers_that_were_not_seen(
         found.node_states()
 
 
+def test_states_that_openpbs_printed() -> None:
+    states = scheduler_of("pbs").read_states(SEEN)
+    assert states == {"n1": "free", "n2": "job-exclusive", "n3": "job-exclusive", "n4": "down"}
+    assert [name for name, state in states.items() if PBS.is_silent(state)] == ["n4"]
+    assert [name for name, state in states.items() if PBS.is_free(state)] == ["n1"]
+    assert PBS.is_silent("state-unknown,down")
+    assert PBS is scheduler_of("pbspro") is scheduler_of("openpbs")
+
+
+def test_what_openpbs_said_of_a_job() -> None:
+    assert PBS.time_limit.search("=>> PBS: job killed: walltime 10 exceeded limit 3")
+    assert PBS.own_line.match("=>> PBS: job killed: walltime 10 exceeded limit 3")
+    assert PBS.job({"PBS_JOBID": "5.login"}) == ("5.login", 0)
+
+
 ENDED = {
-    "pbs": ("=>> PBS: job killed: walltime 62 exceeded limit 60", {"PBS_JOBID": "7.head"}),
     "torque": ("=>> PBS: job killed: walltime 62 exceeded limit 60", {"PBS_JOBID": "7.head"}),
     "lsf": ("TERM_RUNLIMIT: job killed after reaching LSF run time limit.", {"LSB_JOBID": "7"}),
     "flux": (

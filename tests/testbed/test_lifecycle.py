@@ -266,7 +266,7 @@ def test_doctor_of_a_running_testbed(make_testbed, program) -> None:
     testbed.up(nodes=1)
     doctor = [*program, "doctor", "--state-dir", str(testbed.files.root)]
     done = subprocess.run([*doctor, "--json"], capture_output=True, text=True, check=False)
-    checks = {check["name"]: check for check in json.loads(done.stdout)}
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     assert done.returncode == 0, done.stdout
     assert checks["testbed"]["found"] == "n1 idle"
     assert (checks["munge"]["level"], checks["slurmctld"]["level"]) == ("ok", "ok")

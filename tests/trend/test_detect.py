@@ -239,6 +239,21 @@ def test_silent_series_are_counted_and_not_raised():
     assert (found.silent, found.events) == (1, ())
 
 
+def test_a_transport_without_series_left_is_no_steady_trend():
+    def of(transport: str, nights: int) -> list[Series]:
+        return [series(noise(nights, n), transport=transport, benchmark=f"b{n}") for n in range(9)]
+
+    one = series(noise(60), size=2, benchmark="b0")
+    found = analyse([*of("rc", 80), *of("tcp", 60), one], {})
+    assert (found.silent, found.lost) == (10, ("hpc rdma tcp",))
+    assert verdict(found, ()) == (TrendVerdict.CHANGED, "no value of hpc rdma tcp any more")
+    # A size that is measured no more is counted; what is gone for good is no news.
+    assert analyse([*of("rc", 80), one], {}).lost == ()
+    assert analyse([*of("rc", 100), *of("tcp", 60)], {}).lost == ()
+    case = "hpc:rdma+openmpi MpiPointToPoint latency rc-2n mpi_probe"
+    assert analyse([*of("rc", 80), series(noise(60), size=2)], {}).lost == (case,)
+
+
 def accepted(day: date, **fields: Any) -> Acceptance:
     named = {name: (value,) for name, value in fields.items()}
     return Acceptance("hpc", day, named, "Ada", day, "as it should be")

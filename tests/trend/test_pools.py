@@ -1,5 +1,7 @@
 """Series that share a cause: what moved as a whole, what in part, and what did not."""
 
+from dataclasses import replace
+
 import numpy as np
 from tests.trend.made import noise, series
 
@@ -65,7 +67,7 @@ def test_of_a_pool_that_moved_the_one_inside_it_is_named_whose_move_explains_mos
     assert len(members(values).narrowest(sets, whole, made.times[-5])) == 60
 
 
-def test_the_whole_is_blamed_where_it_is_twenty_times_as_likely():
+def test_the_whole_is_blamed_where_it_is_a_thousand_times_as_likely():
     generator = np.random.default_rng(1)
     whole = generator.standard_normal((20, 20))
     some = whole.copy()
@@ -99,3 +101,16 @@ def test_a_pool_weighs_cases_and_leaves_out_nights_that_most_lack():
     assert list(np.round(np.log(pool.series.values), 6)) == [0, 0, 0, 0.5, 0]
     assert list(pool.members) == list(range(8))
     assert not list(pooled(members(values[:7])))
+
+
+def test_nights_that_are_minutes_apart_are_nights():
+    nights = fleet(20, 0.025)
+    short = [
+        replace(each, times=each.times[0] + (each.times - each.times[0]) // 600) for each in nights
+    ]
+    sessions = []
+    for each in (nights, short):
+        (event,) = analyse(each, {}).events
+        sessions.append([change.session for change in event.changes])
+    assert len(sessions[1]) == 20
+    assert sessions[0] == sessions[1]

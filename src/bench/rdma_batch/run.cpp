@@ -21,7 +21,7 @@ namespace rdma_batch {
 
 namespace {
 
-constexpr int kBetweenLooks = 500; // milliseconds between two looks for a signal
+constexpr int kBetweenSignals = 500; // milliseconds between two looks for a signal
 
 std::string host_name() {
     std::array<char, 256> name{};
@@ -82,7 +82,7 @@ void collect(std::vector<ResultReader>& readers, SharedBarrier& barrier) {
         if (waiting.empty()) {
             return;
         }
-        const int ready = poll(waiting.data(), waiting.size(), kBetweenLooks);
+        const int ready = poll(waiting.data(), waiting.size(), kBetweenSignals);
         if (bench::interrupted_by() != 0) {
             barrier.interrupt();
         }

@@ -76,7 +76,7 @@ Blob to_blob(const Place& place) {
     return blob;
 }
 
-Place from_blob(const Blob& blob) {
+Place place_of(const Blob& blob) {
     Place place{};
     std::memcpy(&place, blob.data(), sizeof place);
     return place;
@@ -107,7 +107,7 @@ class UdpSender : public Sender {
     [[nodiscard]] Blob address() const override { return to_blob({bound_address(socket_), 0}); }
 
     void connect(const Blob& peer) override {
-        const Place place = from_blob(peer);
+        const Place place = place_of(peer);
         word_ = place.word;
         connect_to(socket_, place);
     }
@@ -193,7 +193,7 @@ class UdpReceiver : public Receiver {
     }
 
     void connect(std::uint32_t stream, const Blob& peer) override {
-        connect_to(streams_[stream].socket, from_blob(peer));
+        connect_to(streams_[stream].socket, place_of(peer));
     }
 
     // One socket at a time, in turn.

@@ -173,9 +173,9 @@ class VerbsSender : public Sender {
 
 // The queue pair of one stream. Requests are used up in their order, so the slots of a block are
 // free all at once when its last one is.
-struct Stream {
-    Stream(const Options& options, const verbs::Port& port, const verbs::ProtectionDomain& domain,
-           const verbs::CompletionQueue& queue)
+struct ReceiveQueue {
+    ReceiveQueue(const Options& options, const verbs::Port& port,
+                 const verbs::ProtectionDomain& domain, const verbs::CompletionQueue& queue)
         : pair(port, domain, options.qp_type, queue, queue, {1, options.slots(), 0}, 0) {}
     verbs::QueuePair pair;
     std::uint32_t released = 0; ///< slots of the current block
@@ -192,7 +192,7 @@ class VerbsReceiver : public Receiver {
           requests_(options.messages_per_block), pieces_(options.messages_per_block) {
         check_message_size(options, port_);
         for (std::uint32_t stream = 0; stream < streams; ++stream) {
-            streams_.push_back(std::make_unique<Stream>(options, port_, domain_, queue_));
+            streams_.push_back(std::make_unique<ReceiveQueue>(options, port_, domain_, queue_));
             for (std::uint32_t block = 0; block < options.blocks; ++block) {
                 post_block(stream, block);
             }
@@ -222,7 +222,7 @@ class VerbsReceiver : public Receiver {
     void release(const Arrival* arrivals, std::uint32_t count) override {
         for (std::uint32_t index = 0; index < count; ++index) {
             const Arrival& arrival = arrivals[index];
-            Stream& stream = *streams_[arrival.stream];
+            ReceiveQueue& stream = *streams_[arrival.stream];
             if (++stream.released == options_.messages_per_block) {
                 stream.released = 0;
                 post_block(arrival.stream, arrival.slot / options_.messages_per_block);
@@ -286,7 +286,7 @@ class VerbsReceiver : public Receiver {
     bench::PageBuffer buffer_;
     verbs::MemoryRegion region_;
     verbs::CompletionQueue queue_;
-    std::vector<std::unique_ptr<Stream>> streams_;
+    std::vector<std::unique_ptr<ReceiveQueue>> streams_;
     std::vector<ibv_recv_wr> requests_;
     std::vector<ibv_sge> pieces_;
     std::array<ibv_wc, kCompletionsAtOnce> completions_{};

@@ -10,7 +10,8 @@ using namespace mpi_probe;
 namespace {
 
 constexpr std::size_t kCount = 1000;
-const std::vector<ElementType> kTypes = {ElementType::Char, ElementType::Int, ElementType::Float};
+const std::vector<ElementType> kElements = {ElementType::Char, ElementType::Int,
+                                            ElementType::Float};
 
 std::vector<char> filled(ElementType type, const Origin& origin) {
     std::vector<char> data(kCount * element_size(type));
@@ -21,7 +22,7 @@ std::vector<char> filled(ElementType type, const Origin& origin) {
 } // namespace
 
 TEST_CASE("a pattern matches itself and nothing else") {
-    for (const ElementType type : kTypes) {
+    for (const ElementType type : kElements) {
         const std::vector<char> data = filled(type, {0, 1, 5});
         CHECK(check_pattern(data.data(), kCount, type, {0, 1, 5}, 0).count == 0);
         CHECK(check_pattern(data.data(), kCount, type, {1, 0, 5}, 0).count == kCount);
@@ -31,7 +32,7 @@ TEST_CASE("a pattern matches itself and nothing else") {
 }
 
 TEST_CASE("one wrong element is found and named") {
-    for (const ElementType type : kTypes) {
+    for (const ElementType type : kElements) {
         for (const std::size_t index : {std::size_t{0}, std::size_t{123}, kCount - 1}) {
             std::vector<char> data = filled(type, {0, 1, 5});
             corrupt_element(data.data(), index, type);
@@ -44,7 +45,7 @@ TEST_CASE("one wrong element is found and named") {
 }
 
 TEST_CASE("data shifted by a power of two is wrong everywhere") {
-    for (const ElementType type : kTypes) {
+    for (const ElementType type : kElements) {
         std::vector<char> data = filled(type, {0, 1, 5});
         for (std::size_t shift = 1; shift < kCount; shift *= 2) {
             const char* shifted = data.data() + shift * element_size(type);
@@ -55,7 +56,7 @@ TEST_CASE("data shifted by a power of two is wrong everywhere") {
 }
 
 TEST_CASE("data that never arrived is wrong everywhere") {
-    for (const ElementType type : kTypes) {
+    for (const ElementType type : kElements) {
         std::vector<char> data(kCount * element_size(type));
         fill_poison(data.data(), kCount, type);
         CHECK(check_pattern(data.data(), kCount, type, {0, 1, 5}, 0).count == kCount);
@@ -93,7 +94,7 @@ TEST_CASE("what a rank sends is its contribution") {
 }
 
 TEST_CASE("a sum that lacks one rank is wrong") {
-    for (const ElementType type : kTypes) {
+    for (const ElementType type : kElements) {
         const SumPattern pattern(type, 2);
         std::vector<char> data(kCount * element_size(type));
         pattern.fill(data.data(), kCount, 0, 3);

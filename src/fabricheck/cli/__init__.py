@@ -17,6 +17,7 @@ from fabricheck.errors import (
     Terminated,
     lacking,
 )
+from fabricheck.provenance import located
 
 _ADVICE: Final = {
     errno.EACCES: "get permission, or use a place of your own",
@@ -29,6 +30,8 @@ _ADVICE: Final = {
 }
 _INTERRUPTED: Final = "interrupted", signal.SIGINT
 _TERMINATED: Final = "terminated", signal.SIGTERM
+_WORDS: Final = 3
+"""Most words before ``--version``: none, a command and its subcommand."""
 _MOST: Final = 300
 """Characters of a foreign message in a sentence."""
 
@@ -57,7 +60,7 @@ def guarded(program: Callable[[], None]) -> int:
         sentence, code = _meaning(error)
         # With no standard error nobody listens, and the code stands.
         with contextlib.suppress(OSError, ValueError):
-            line = visible(" ".join(sentence.splitlines()))
+            line = visible(located(" ".join(sentence.splitlines())))
             print(f"fabricheck: {line}", file=sys.stderr, flush=True)  # noqa: T201
     return code
 
@@ -148,6 +151,11 @@ def _dispatch(arguments: Sequence[str]) -> None:
             ) from error
     from fabricheck.cli import application
 
+    # Of every command, as people ask for it behind the one that they use.
+    *before, last = ["", *arguments]
+    if last == "--version" and before[1:2] != ["testbed"] and len(before) <= _WORDS:
+        arguments = [last]
+        sys.argv[1:] = arguments
     # A shell that completes a word gives the line so far in the environment.
     line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
     words = line.split()[1:] if "_FABRICHECK_COMPLETE" in os.environ else arguments

@@ -2,13 +2,18 @@
 
 import importlib
 import inspect
+import keyword
 from collections.abc import Sequence
 from typing import Annotated, Final
 
 import typer
 
+from fabricheck.provenance import located
+
 COMMANDS: Final = {
+    "try": "Measure this machine alone: no root, no Slurm, no site file.",
     "init": "Write a repository for private systems: site files, references, nightly, pipeline.",
+    "new-benchmark": "Write the folder of an own benchmark: program, check, and what to expect.",
     "run": "Run the checks of a system, and show the verdict.",
     "parse": "Read the output of a benchmark: sizes, columns, units and validation.",
     "judge": "Judge a measured curve: what is wrong, then the level on the last line.",
@@ -35,10 +40,10 @@ COMMANDS: Final = {
     "stress": "Keep a fabric under load between the nights, and judge every block.",
     "topology": "Show and check leaves, spines and routes.",
 }
-"""The commands, each a module of its name, and the first sentence of its help."""
+"""The commands and the first sentence of their help; each is a module of its name (``try_``)."""
 
 PANELS: Final = {
-    "Set up a site": "init site plan topology baseline references testbed",
+    "Set up a site": "try init site plan new-benchmark topology baseline references testbed",
     "Measure": "run nightly locate accept sweep stress node",
     "Look at what came out": "report explain scaling trend coverage compare history parse judge",
     "Export": "exporter dashboard metrics",
@@ -67,7 +72,8 @@ def build(wanted: Sequence[str]) -> typer.Typer:
     app = typer.Typer(
         name="fabricheck",
         help="Regression tests for MPI and RDMA fabrics.",
-        epilog="An error ends with a code such as FC0502: docs/reference/errors.md lists them.",
+        epilog="An error ends with a code such as FC0502: "
+        f"{located('docs/reference/errors.md')} lists them, beside all pages that are named.",
         no_args_is_help=True,
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
@@ -81,13 +87,14 @@ def build(wanted: Sequence[str]) -> typer.Typer:
         if wanted and not known:
             app.command(name, help=COMMANDS[name], rich_help_panel=_PANEL[name])(lambda: None)
             continue
-        module = importlib.import_module(f"fabricheck.cli.{name}")
+        own = f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_")
+        module = importlib.import_module(f"fabricheck.cli.{own}")
         if hasattr(module, "app"):
             for each in module.app.registered_commands:
                 each.help = flowing(each.help or inspect.getdoc(each.callback))
             app.add_typer(module.app, name=name, help=COMMANDS[name], rich_help_panel=_PANEL[name])
         else:
-            command = getattr(module, name)
+            command = getattr(module, own)
             app.command(name, help=flowing(inspect.getdoc(command)), rich_help_panel=_PANEL[name])(
                 command
             )

@@ -41,7 +41,8 @@ ProposalsOption = Annotated[
     ),
 ]
 SystemOption = Annotated[
-    str | None, typer.Option(help="The system.", show_default="the only one of the history")
+    str | None,
+    typer.Option(help="The system.", show_default="the only one of the history", metavar="NAME"),
 ]
 
 
@@ -61,14 +62,24 @@ def propose(
     ] = 20,
     critical: Annotated[
         float,
-        typer.Option(min=1e-6, max=0.1, help="False alarms: critical nights of a case, as share."),
+        typer.Option(
+            min=1e-6,
+            max=0.1,
+            help="False alarms: critical nights of a case, as share.",
+            metavar="SHARE",
+        ),
     ] = 0.001,
     warning: Annotated[
-        float, typer.Option(min=1e-6, max=0.3, help="The same for warnings.")
+        float, typer.Option(min=1e-6, max=0.3, help="The same for warnings.", metavar="SHARE")
     ] = 0.01,
     outliers: Annotated[
         float,
-        typer.Option(min=0.001, max=0.2, help="Share of nights that are outliers, not noise."),
+        typer.Option(
+            min=0.001,
+            max=0.2,
+            help="Share of nights that are outliers, not noise.",
+            metavar="SHARE",
+        ),
     ] = 0.02,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Also what would be the same, with newer nights.")
@@ -166,8 +177,8 @@ def accept(
             help="Accept the steps of this day instead of a proposal; references come later.",
         ),
     ] = None,
-    by: Annotated[str, typer.Option(help="Who accepts steps.")] = "",
-    why: Annotated[str, typer.Option(help="Why steps are right.")] = "",
+    by: Annotated[str, typer.Option(help="Who accepts steps.", metavar="NAME")] = "",
+    why: Annotated[str, typer.Option(help="Why steps are right.", metavar="TEXT")] = "",
     system: SystemOption = None,
     where: Where,
     proposals: ProposalsOption = _PROPOSALS,

@@ -20,9 +20,12 @@ _COLUMNS: Final = ("day", "nights", "layer", "transport", "level", "port")
 def coverage(
     *,
     system: Annotated[
-        str | None, typer.Option(help="The system.", show_default="the only one of the history")
+        str | None,
+        typer.Option(
+            help="The system.", show_default="the only one of the history", metavar="NAME"
+        ),
     ] = None,
-    days: Annotated[int, typer.Option(min=1, help="Days for the first line.")] = 7,
+    days: Annotated[int, typer.Option(min=1, help="Days for the first line.", metavar="DAYS")] = 7,
     sites: SitesOption = SITES,
     store: StoreOption = STORE,
     machine: JsonOption = False,

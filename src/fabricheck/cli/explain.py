@@ -30,7 +30,9 @@ def explain(
     ],
     *,
     asked: Asked,
-    partition: Annotated[str, typer.Option(help="Only cases of this partition.")] = "",
+    partition: Annotated[
+        str, typer.Option(help="Only cases of this partition.", metavar="NAME")
+    ] = "",
     machine: JsonOption = False,
 ) -> None:
     """Line up verbs, UCX and MPI on the path of a case, and name the layer at fault.
@@ -120,7 +122,6 @@ def _conclusions(found: LayerComparison) -> list[str]:
 
 def _as_json(run: ReportedRun, found: LayerComparison) -> dict[str, Any]:
     return {
-        "format": 1,
         "report": str(run.path),
         "case": found.case.title,
         **picked(found.case, "status system partition nodes causes"),

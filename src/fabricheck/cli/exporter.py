@@ -26,7 +26,8 @@ def exporter(
         str, typer.Option(metavar="HOST:PORT", help="Where to listen.")
     ] = "127.0.0.1:9105",
     web_config: Annotated[
-        Path | None, typer.Option(help="File with certificate and key, users and passwords.")
+        Path | None,
+        typer.Option(help="File with certificate and key, users and passwords.", metavar="FILE"),
     ] = None,
     reports: ReportsOption = None,
     state: StateOption = None,

@@ -241,7 +241,7 @@ def show(
     lines = list(in_columns(heads, map(_row, found[:limit])))
     if len(found) > limit:
         lines.append(f"and {len(found) - limit} more: select fewer, or give --limit")
-    tell(lines, [_series_as_json(series) for series in found], machine=machine)
+    tell(lines, {"series": [_series_as_json(series) for series in found]}, machine=machine)
 
 
 def selected(
@@ -336,7 +336,7 @@ def export(
             f"FC2514 cannot write {output or 'standard output'}: {error}"
         ) from error
     if machine:
-        write_json({"path": str(output), "format": form, "values": values.height})
+        write_json({"path": str(output), "written_as": form, "values": values.height})
 
 
 def _selection(terms: list[str] | None, since: str | None, until: str | None) -> Selection:

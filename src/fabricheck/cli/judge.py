@@ -43,12 +43,15 @@ def judge(
             help="ReFrame's name of the system; with the partition if the references ask for it.",
         ),
     ],
-    environ: Annotated[str, typer.Option(help="ReFrame's name of the environment.")],
+    environ: Annotated[
+        str, typer.Option(help="ReFrame's name of the environment.", metavar="NAME")
+    ],
     placement: Annotated[
         str,
         typer.Option(
             help="Transport and number of nodes, such as tcp-2n or shm-1n.",
             autocompletion=_complete_placement,
+            metavar="PLACEMENT",
         ),
     ],
     check: Annotated[

@@ -25,9 +25,11 @@ def locate(
     system: SystemOption = None,
     jobs: OfJobs,
     environ: Annotated[
-        str | None, typer.Option(help="Environment (MPI).", show_default="all")
+        str | None, typer.Option(help="Environment (MPI).", show_default="all", metavar="NAME")
     ] = None,
-    transport: Annotated[str | None, typer.Option(help="Transport.", show_default="all")] = None,
+    transport: Annotated[
+        str | None, typer.Option(help="Transport.", show_default="all", metavar="NAME")
+    ] = None,
     carrier: Annotated[Carrier, typer.Option("--with", help="What carries data.")] = Carrier.MPI,
     topology: Annotated[
         Path | None,
@@ -40,7 +42,9 @@ def locate(
     full: Annotated[
         bool, typer.Option("--full", help="Every pair once: as many rounds as nodes.")
     ] = False,
-    seconds: Annotated[float, typer.Option(min=0.05, help="Of each round.")] = 2.0,
+    seconds: Annotated[
+        float, typer.Option(min=0.05, help="Of each round.", metavar="SECONDS")
+    ] = 2.0,
     node_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the good nodes, one a line.")
     ] = None,
@@ -63,7 +67,7 @@ def locate(
 
         fabricheck locate --system mycluster --with nccl
 
-        fabricheck locate --system mycluster --json | jq '.[].accused[].places'
+        fabricheck locate --system mycluster --json | jq '.cases[].accused[].places'
     """
     # ReFrame takes a second to import: --help does not pay for it.
     from fabricheck.judge.levels import Level
@@ -105,9 +109,8 @@ def locate(
             where = case.system, case.partition, case.environ, case.transport
             of_nodes.setdefault(where, []).append((case.port, each))
     text += [line for runs in of_nodes.values() if len(runs) > 1 for line in cards(runs)]
-    tell(
-        text, [{"case": case.title, **as_json(each)} for case, each in judgements], machine=machine
-    )
+    cases_as_json = [{"case": case.title, **as_json(each)} for case, each in judgements]
+    tell(text, {"cases": cases_as_json}, machine=machine)
     for case in unproved:
         typer.echo(f"{case.title}: no conclusion: {'; '.join(case.causes)}", err=machine)
     if node_file is not None and judgements:

@@ -24,6 +24,7 @@ ReportsOption = Annotated[
     typer.Option(
         help="Directory of run reports and nights; perflogs is beside it.",
         show_default="the suite's reports",
+        metavar="DIR",
     ),
 ]
 StateOption = Annotated[
@@ -31,6 +32,7 @@ StateOption = Annotated[
     typer.Option(
         help="File that keeps which ports there were; remove it to forget one.",
         show_default="~/.local/state/fabricheck/ports-NODE.json, or systemd's",
+        metavar="FILE",
     ),
 ]
 PartitionOption = Annotated[

@@ -39,10 +39,14 @@ def nightly(
         ),
     ] = MailOn.ALWAYS,
     keep_days: Annotated[
-        float, typer.Option(min=1, help="Days that nights and run reports are kept.")
+        float,
+        typer.Option(min=1, help="Days that nights and run reports are kept.", metavar="DAYS"),
     ] = 90,
     every_hours: Annotated[
-        float, typer.Option(min=0.1, help="How often a night is to come; later, one is missing.")
+        float,
+        typer.Option(
+            min=0.1, help="How often a night is to come; later, one is missing.", metavar="HOURS"
+        ),
     ] = 24,
     check: Annotated[
         bool, typer.Option("--check", help="Run nothing; report a missing or failed night.")

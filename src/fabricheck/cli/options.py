@@ -80,6 +80,7 @@ class Asked:
         typer.Option(
             help="A session of the record by its name.",
             show_default="the last night, else the last run",
+            metavar="SESSION",
         ),
     ] = ""
     system: Annotated[
@@ -88,6 +89,7 @@ class Asked:
             help="The last night of this system.",
             show_default="any",
             autocompletion=completion.systems,
+            metavar="NAME",
         ),
     ] = ""
     perflogs: PerflogsOption = Path("perflogs")

@@ -10,7 +10,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
@@ -98,13 +98,17 @@ def prepare() -> None:
         sys.stdout = Output(before.detach(), encoding, "backslashreplace", line_buffering=lines)
 
 
-def write_json(data: Any) -> None:
-    """Write data to standard output, for machines."""
-    json.dump(data, sys.stdout, indent=2, allow_nan=False)
+FORMAT: Final = 1
+"""Of what ``--json`` writes: a key that goes or changes its meaning makes it another."""
+
+
+def write_json(data: Mapping[str, Any]) -> None:
+    """Write data to standard output, for machines: an object with its ``format``."""
+    json.dump({"format": FORMAT, **data}, sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
 
 
-def tell(lines: Iterable[str], data: Any, *, machine: bool) -> None:
+def tell(lines: Iterable[str], data: Mapping[str, Any], *, machine: bool) -> None:
     """Write lines to standard output, or, for machines, data."""
     if machine:
         write_json(data)

@@ -11,7 +11,10 @@ from fabricheck.cli.output import tell
 from fabricheck.provenance import SUITE
 
 SystemOption = Annotated[
-    str, typer.Option(help="ReFrame's name of the system.", autocompletion=completion.systems)
+    str,
+    typer.Option(
+        help="ReFrame's name of the system.", autocompletion=completion.systems, metavar="NAME"
+    ),
 ]
 app = typer.Typer(no_args_is_help=True)
 
@@ -21,7 +24,8 @@ def list_(
     *,
     system: SystemOption,
     check: Annotated[
-        str | None, typer.Option(help="Only those of one check class.", show_default="all")
+        str | None,
+        typer.Option(help="Only those of one check class.", show_default="all", metavar="CLASS"),
     ] = None,
     machine: JsonOption = False,
 ) -> None:
@@ -33,12 +37,16 @@ def list_(
 
         fabricheck references list --system mycluster
 
-        fabricheck references list --system testbed --check MpiCollective --json | jq '.[].source'
+        fabricheck references list --system testbed --json | jq '.references[].source'
     """
     from fabricheck.planning import plan_text, references
 
     found = [row for row in references.rows(SUITE, system) if check in (None, row.check)]
-    tell(plan_text.reference_lines(found), [asdict(row) for row in found], machine=machine)
+    tell(
+        plan_text.reference_lines(found),
+        {"references": [asdict(row) for row in found]},
+        machine=machine,
+    )
 
 
 @app.command()

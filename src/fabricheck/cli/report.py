@@ -152,7 +152,6 @@ def _write_plots(run: ReportedRun, directory: Path) -> None:
 def as_json(run: ReportedRun, summary: Summary) -> dict[str, Any]:
     """The summary for machines (format 1): verdict, counts, problems and all cases."""
     return {
-        "format": 1,
         **picked(summary, "verdict passed counts shared"),
         "report": str(run.path),
         **picked(run, "session kind systems started ended commits defects resting"),

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import textwrap
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -26,18 +27,23 @@ SystemOption = Annotated[
         help="System of sites/; 'testbed' starts the embedded cluster.",
         autocompletion=completion.systems,
         show_default="that of this host",
+        metavar="NAME",
     ),
 ]
 BenchmarkOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="Only this benchmark; may be repeated.", autocompletion=completion.benchmarks
+        help="Only this benchmark; may be repeated.",
+        autocompletion=completion.benchmarks,
+        metavar="NAME",
     ),
 ]
 TransportOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="Only this transport; may be repeated.", autocompletion=completion.transports
+        help="Only this transport; may be repeated.",
+        autocompletion=completion.transports,
+        metavar="NAME",
     ),
 ]
 
@@ -49,19 +55,22 @@ class Only:
     benchmark: BenchmarkOption = None
     transport: TransportOption = None
     nodes: Annotated[
-        list[int] | None, typer.Option(min=1, help="Only this number of nodes; may be repeated.")
+        list[int] | None,
+        typer.Option(min=1, help="Only this number of nodes; may be repeated.", metavar="N"),
     ] = None
     environ: Annotated[
         list[str] | None,
         typer.Option(
             help="Only this environment (MPI); may be repeated.",
             autocompletion=completion.environments,
+            metavar="NAME",
         ),
     ] = None
     tag: Annotated[
         list[str] | None,
         typer.Option(
-            help="Checks of this run (smoke, nightly, acceptance, full) or family; may be repeated."
+            help="Only this run (smoke, nightly, acceptance, full) or family; may be repeated.",
+            metavar="TAG",
         ),
     ] = None
 
@@ -83,13 +92,13 @@ class OfJobs:
         str, typer.Option(metavar="NODES", help="Only these nodes, such as n[1-4,7].")
     ] = ""
     exclude: Annotated[str, typer.Option(metavar="NODES", help="Not these nodes.")] = ""
-    reservation: Annotated[str, typer.Option(help="In this reservation.")] = ""
-    account: Annotated[str, typer.Option(help="On this account (project).")] = ""
+    reservation: Annotated[str, typer.Option(help="In this reservation.", metavar="NAME")] = ""
+    account: Annotated[str, typer.Option(help="On this account (project).", metavar="NAME")] = ""
     time: Annotated[
         str, typer.Option(metavar="DURATION", help="Limit of each job, such as 30m.")
     ] = ""
     maxjobs: Annotated[
-        int | None, typer.Option(min=1, help="Jobs of a partition at once, at most.")
+        int | None, typer.Option(min=1, help="Jobs of a partition at once, at most.", metavar="N")
     ] = None
 
     def options(self, system: str) -> list[str]:
@@ -109,7 +118,8 @@ def run(
         str | None,
         typer.Option(
             help="ReFrame's mode, such as 'nightly': that tag in random order, within the site's "
-            "budget of a night."
+            "budget of a night.",
+            metavar="MODE",
         ),
     ] = None,
     junit: Annotated[
@@ -142,6 +152,8 @@ def run(
             "FC2527 expected --mode or --environ, found both: in a mode ReFrame runs all "
             "environments; leave one of the two out"
         )
+    if sys.stderr.isatty():
+        typer.echo("reading sites and checks", err=True)
     # ReFrame takes a second to import: --help does not pay for it.
     from fabricheck.planning.night import NIGHTLY, choose, resting_of, selected, turns
     from fabricheck.reframe_ext.config import system_here

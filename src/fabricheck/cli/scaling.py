@@ -23,11 +23,14 @@ _Steps = Mapping[ScalingCurve, Sequence[ScalingStep]]
 def scaling(
     *,
     asked: Asked,
-    benchmark: Annotated[list[str] | None, typer.Option(help="Only these collectives.")] = None,
+    benchmark: Annotated[
+        list[str] | None, typer.Option(help="Only these collectives.", metavar="NAME")
+    ] = None,
     size: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only these message sizes, such as 1MiB. Default: the largest that all have."
+            help="Only these message sizes, such as 1MiB. Default: the largest that all have.",
+            metavar="SIZE",
         ),
     ] = None,
     machine: JsonOption = False,
@@ -109,7 +112,6 @@ def _cells(step: ScalingStep) -> list[str]:
 
 def _as_json(run: ReportedRun, found: _Steps) -> dict[str, Any]:
     return {
-        "format": 1,
         "report": str(run.path),
         "curves": [
             {**asdict(curve), "steps": [asdict(step) for step in steps]}

@@ -93,5 +93,5 @@ def check(name: NameArgument, *, machine: JsonOption = False) -> None:
     wrong = sum(remark.effect is site_check.Effect.WRONG for remark in remarks)
     lines = [f"{remark.effect}: {remark.words}" for remark in remarks]
     lines.append(f"{name}: {wrong} wrong; see what it measures: fabricheck plan --system {name}")
-    tell(lines, [asdict(remark) for remark in remarks], machine=machine)
+    tell(lines, {"remarks": [asdict(remark) for remark in remarks]}, machine=machine)
     raise typer.Exit(int(bool(wrong)))

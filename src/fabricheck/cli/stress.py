@@ -21,7 +21,10 @@ app = typer.Typer(no_args_is_help=True)
 _LAST_LINES = 50
 
 NameOption = Annotated[
-    str, typer.Option(help="Name of the stress.", show_default="the system, or the only one")
+    str,
+    typer.Option(
+        help="Name of the stress.", show_default="the system, or the only one", metavar="NAME"
+    ),
 ]
 
 
@@ -34,13 +37,18 @@ class Target:
         bool, typer.Option("--local", help="On this machine without Slurm: the system 'local'.")
     ] = False
     name: NameOption = ""
-    partition: Annotated[str, typer.Option(help="Partition, where several allow stress.")] = ""
+    partition: Annotated[
+        str, typer.Option(help="Partition, where several allow stress.", metavar="NAME")
+    ] = ""
     exclude: Annotated[
-        list[str] | None, typer.Option(help="Leave this node out; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Leave this node out; may be repeated.", metavar="NODES"),
     ] = None
     placement: Annotated[
         str,
-        typer.Option(help="Such as rc-8n, on no more nodes.", show_default="the site's"),
+        typer.Option(
+            help="Such as rc-8n, on no more nodes.", show_default="the site's", metavar="PLACEMENT"
+        ),
     ] = ""
     on_bad_node: Annotated[
         str,
@@ -79,11 +87,17 @@ def start(
     *,
     target: Target,
     mix: Annotated[
-        str, typer.Option(help="A mix, or a file of YAML.", show_default="the site's, or seed")
+        str,
+        typer.Option(
+            help="A mix, or a file of YAML.", show_default="the site's, or seed", metavar="MIX"
+        ),
     ] = "",
     length: Annotated[str, typer.Option("--for", metavar="TIME", help="How long.")] = "1h",
     duty: Annotated[
-        float, typer.Option(help="Share of the time in which blocks run; 0.02 is monitoring.")
+        float,
+        typer.Option(
+            help="Share of the time in which blocks run; 0.02 is monitoring.", metavar="SHARE"
+        ),
     ] = 1.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -208,7 +222,7 @@ def log(*, name: NameOption = "", as_json: JsonOption = False) -> None:
 def once(
     *,
     target: Target,
-    mix: Annotated[str, typer.Option(help="A mix, or a file of YAML.")] = "once",
+    mix: Annotated[str, typer.Option(help="A mix, or a file of YAML.", metavar="MIX")] = "once",
     as_json: JsonOption = False,
 ) -> None:
     """Run one iteration, judge it, and write a file of results.

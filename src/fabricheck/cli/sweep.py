@@ -18,7 +18,7 @@ _NOTHING = 3
 def sweep(
     *,
     system: SystemOption = None,
-    benchmark: Annotated[str, typer.Option(help="What to measure.")],
+    benchmark: Annotated[str, typer.Option(help="What to measure.", metavar="NAME")],
     vary: Annotated[
         list[str],
         typer.Option(
@@ -27,11 +27,21 @@ def sweep(
             "An empty value leaves it unset, '\\,' is a comma in a value.",
         ),
     ],
-    partition: Annotated[str, typer.Option(help="Of the system, where several fit.")] = "",
-    environ: Annotated[str, typer.Option(help="Environment (MPI), where several fit.")] = "",
-    transport: Annotated[str, typer.Option(help="Transport, where several fit.")] = "",
-    nodes: Annotated[int, typer.Option(min=0, help="Number of nodes, 0 where one fits.")] = 0,
-    rounds: Annotated[int, typer.Option(min=2, help="Measurements of each setting.")] = 12,
+    partition: Annotated[
+        str, typer.Option(help="Of the system, where several fit.", metavar="NAME")
+    ] = "",
+    environ: Annotated[
+        str, typer.Option(help="Environment (MPI), where several fit.", metavar="NAME")
+    ] = "",
+    transport: Annotated[
+        str, typer.Option(help="Transport, where several fit.", metavar="NAME")
+    ] = "",
+    nodes: Annotated[
+        int, typer.Option(min=0, help="Number of nodes, 0 where one fits.", metavar="N")
+    ] = 0,
+    rounds: Annotated[
+        int, typer.Option(min=2, help="Measurements of each setting.", metavar="N")
+    ] = 12,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would run and how long; run nothing.")
     ] = False,

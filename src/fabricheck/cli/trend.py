@@ -31,7 +31,7 @@ def trend(
         ),
     ] = None,
     system: Annotated[
-        list[str] | None, typer.Option(help="Only this system; may be repeated.")
+        list[str] | None, typer.Option(help="Only this system; may be repeated.", metavar="NAME")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show every event.")] = False,
     where: Where,
@@ -113,7 +113,7 @@ def _as_json(
     trend: "Trend", events: Sequence["Event"], differences: Sequence[Sequence["Difference"]]
 ) -> dict[str, Any]:
     return {
-        **picked(trend, "exit_code series judged short silent"),
+        **picked(trend, "exit_code series judged short silent lost"),
         "newest": None if trend.newest is None else f"{trend.newest}Z",
         "visible": [{"key": asdict(key), "change": each} for key, each in trend.visible.items()],
         "events": [_event(*each) for each in zip(events, differences, strict=True)],

@@ -53,6 +53,7 @@ class Setting:
         cores: of a node, where the site says so.
         mpi: family of the MPI; empty without.
         pmi: what the launcher must speak to the MPI.
+        cc: the environment's compiler for C.
         build: the programs of the environment; ``None`` where nothing is built.
         variables: names of the environment variables that the case has already.
         chosen: values of the variables that the check leaves to the command line.
@@ -71,6 +72,7 @@ class Setting:
     cores: int | None = None
     mpi: str = ""
     pmi: str = ""
+    cc: str = ""
     build: Build | None = None
     variables: Collection[str] = ()
     chosen: Mapping[str, Any] = field(default_factory=dict)

@@ -22,20 +22,21 @@ from fabricheck.transports.table import Memory, Transport
 def with_family(*transports: str, needs: Sequence[str] = ()) -> list[str]:
     """ReFrame's ``valid_prog_environs`` for every MPI family that has all of these transports.
 
-    What libfabric carries needs the environment's feature ``ofi``: a family may be built without
-    it, and then ignores what asks for it.
+    What libfabric carries in a family needs the environment's feature ``ofi``: it may be built
+    without it, and then ignores what asks for it.
 
     Args:
         transports: names of transports.
         needs: features that the environment must have beside ``mpi``.
     """
     common = [family for family in MPIS if all(family in families(t) for t in transports)]
-    by_libfabric = any(
-        choice(family, t).statement is Statement.PROVIDER for family in common for t in transports
-    )
-    more = ("ofi",) if by_libfabric else ()
-    features = " ".join(f"+{feature}" for feature in ("mpi", *more, *needs))
-    return [f"{features} %mpi_family={family}" for family in common]
+
+    def features(family: str) -> str:
+        provided = any(choice(family, t).statement is Statement.PROVIDER for t in transports)
+        names = ("mpi", *(("ofi",) if provided else ()), *needs)
+        return " ".join(f"+{each}" for each in names)
+
+    return [f"{features(family)} %mpi_family={family}" for family in common]
 
 
 def start(

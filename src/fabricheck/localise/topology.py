@@ -176,7 +176,9 @@ def from_json(value: object) -> Topology:
     Raises:
         FabricheckError: the value is something else; the message names the key.
     """
-    given = _mapping(value, "a topology")
+    given = dict(_mapping(value, "a topology"))
+    # What ``--json`` wrote carries the number of its format.
+    given.pop("format", None)
     if unknown := sorted(given.keys() - set(_KEYS)):
         raise FabricheckError(f"FC1715 unknown key {unknown[0]!r}: known are {', '.join(_KEYS)}")
     if "leaves" not in given:

@@ -10,7 +10,7 @@ from pathlib import Path
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import judge_value
 from fabricheck.judge.reference import CaseKey, Fractions, Reference, Tolerance
-from fabricheck.judge.reference_file import ReferenceRule, exists, fields_of, load, path_of
+from fabricheck.judge.reference_file import ReferenceRule, exists, load, path_of
 from fabricheck.judge.references import givers, resolve
 from fabricheck.launch.judging import files_of_folder
 from fabricheck.measures.benchmark import Benchmark
@@ -256,15 +256,31 @@ class _Known:
                 for each in REGISTRY.values()
                 if family is None or (each.family == family and _records(each, rule))
             ]
-            for partition, environ, benchmark, placement in itertools.product(
-                self._partitions, self._environs, names, self._placements
-            ):
-                key = CaseKey(
-                    self._system, f"{self._system}:{partition}", environ, benchmark, placement
-                )
-                if rule.is_for(fields_of(check, key)):
-                    return check, key
+            choices = {
+                "partition": self._partitions,
+                "environ": self._environs,
+                "benchmark": names,
+                "placement": self._placements,
+            }
+            fitting = [
+                [each for each in values if rule.is_for(_fields(part, each))]
+                for part, values in choices.items()
+            ]
+            if all(fitting):
+                partition, environ, benchmark, placement = (each[0] for each in fitting)
+                partition = f"{self._system}:{partition}"
+                return check, CaseKey(self._system, partition, environ, benchmark, placement)
         raise rule.error("no case of this system can have these references: correct the patterns")
+
+
+def _fields(part: str, value: str) -> dict[str, str]:
+    """The fields of a case that one part of its key decides: each part is then chosen by itself."""
+    if part == "benchmark":
+        return {part: value, "metric": REGISTRY[value].metrics[0]}
+    if part == "placement":
+        transport, nodes, _, port = parts(value)
+        return {part: value, "transport": transport, "nodes": str(nodes), "port": port}
+    return {part: value}
 
 
 def _records(benchmark: Benchmark, rule: ReferenceRule) -> bool:

@@ -226,7 +226,7 @@ def _environment_remarks(environment: Mapping[str, Any]) -> Iterator[Remark]:
         is_there = variable is None or bool(os.environ.get(variable))
         if is_there and shutil.which("spack") is None:
             yield _wrong(
-                "spack is not on PATH here: ci/spack-bootstrap installs it; "
+                "spack is not on PATH here: install it as docs/how-to/spack.md has it; "
                 "without the feature spack CMake builds what needs no Spack"
             )
     elif not {"prefix_variable", "prefix", "wheel", "needs"} & environment.keys():

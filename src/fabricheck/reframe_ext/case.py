@@ -255,6 +255,7 @@ class BenchmarkCase(Judged):
             cores=partition.processor.num_cores,
             mpi=environment.mpi_family,
             pmi=environment.pmi,
+            cc=self.current_environ.cc,
             build=build.programs if isinstance(build, BenchBuild) else None,
             variables=tuple(self.env_vars),
             chosen={name: getattr(self, name) for name in self.settable},

@@ -1,7 +1,7 @@
 # Sourced by a build that installs with Spack: says when there is none, and shows why one failed.
 
 command -v spack >/dev/null || {
-  echo "expected the command spack on PATH, found none: run ci/spack-bootstrap, and source setup-env.sh" >&2
+  echo "expected the command spack on PATH, found none: set Spack up as docs/how-to/spack.md has it, and source setup-env.sh" >&2
   exit 127
 }
 

@@ -98,7 +98,8 @@ class SpackBuild:
         if missing and not dry_run:
             raise FabricheckError(
                 f"FC0515 expected the variables that {SUITE / 'spack.yaml'} needs, found no "
-                f"{' and no '.join(missing)}: run ci/spack-bootstrap once, and source setup-env.sh"
+                f"{' and no '.join(missing)}: set Spack up as docs/how-to/spack.md "
+                "has it, and source setup-env.sh"
             )
 
     def before(self) -> list[str]:

@@ -182,8 +182,7 @@ def check(suite: Path, selection: RunSelection) -> None:
         if is_wanted and compiler and not shutil.which(compiler):
             raise FabricheckError(
                 f"FC0409 expected the MPI compiler {compiler} of environment {name}, found none on "
-                "PATH: install that MPI (ci/setup does on Debian), or take the environment out of "
-                "the site"
+                "PATH: install that MPI, or take the environment out of the site"
             )
     references = path_of(folders("references", suite), selection.system)
     if exists(references):

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,8 @@ from fabricheck.reframe_ext.judged import CHOSEN, NIGHT
 from fabricheck.reframe_ext.rota import ROTA
 from fabricheck.reframe_ext.varied import SWEEP
 from fabricheck.report.files import write_whole
+from fabricheck.report.load import load
+from fabricheck.report.status import Status
 from fabricheck.runner.live import follow, waited_for
 from fabricheck.runner.selection import RunSelection
 
@@ -87,14 +90,17 @@ def run(
         own[ROTA] = "" if selection.turns is None else str(reports / "turns")
         asked = [*selection.reframe_options(), *options]
         started = suite, command(suite, *asked), reframe.environment(suite, **own), lock
-        if sys.stdout.isatty() and not aside:
-            sys.stdout.flush()
-            # That of the command line shows control characters instead of sending them.
-            with open(1, "w", encoding="utf-8", closefd=False) as terminal:
-                known = costs(home(suite) / "perflogs", selection.system)
-                code = follow(*started, known=known, terminal=terminal)
-        else:
-            code = start(*started, sys.stderr if aside else None)
+        try:
+            if sys.stdout.isatty() and not aside:
+                sys.stdout.flush()
+                # That of the command line shows control characters instead of sending them.
+                with open(1, "w", encoding="utf-8", closefd=False) as terminal:
+                    known = costs(home(suite) / "perflogs", selection.system)
+                    code = follow(*started, known=known, terminal=terminal)
+            else:
+                code = start(*started, sys.stderr if aside else None)
+        except KeyboardInterrupt as ended:
+            raise type(ended)(f"{ended}; {_so_far(perflogs, session)}") from None
     if not (perflogs.is_dir() and last(perflogs, name=session)):
         if code == 0:
             # ReFrame begins no session for that, and calls it passed.
@@ -108,6 +114,22 @@ def run(
             f"(ReFrame ended with exit code {code}): its last output is above"
         )
     return code, session
+
+
+def _so_far(perflogs: Path, session: str) -> str:
+    """What a session that was interrupted has in the record: what ran, and the verdict on it."""
+    try:
+        cases = load(perflogs, session).cases
+    except FabricheckError:
+        cases = ()
+    ran = Counter(case.status for case in cases if case.status.measured)
+    if not ran:
+        return "no case had ended, so there is no verdict"
+    counts = ", ".join(f"{number} {status}" for status, number in ran.items())
+    return (
+        f"{ran.total()} of the cases had ended ({counts}), the others were cancelled; verdict so "
+        f"far: {Status.worst(ran)}: fabricheck report --session {session}"
+    )
 
 
 def command(suite: Path, *options: str) -> list[str]:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs a command on the hosts of a job without a scheduler: a remote shell for each of them.
+# Runs a command on the hosts of a job, by a remote shell for each of them.
 #
 # usage: each_host.sh RANKS|first COMMAND [ARG ...]
 #   RANKS   how many of it on each host; 'first' is one on the first host alone

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from fabricheck.asking import UnansweredError, ask, told
+from fabricheck.nodes.names import fold
 from fabricheck.schedulers.hosts import EACH_HOST, of_launchers
-from fabricheck.schedulers.protocol import Launcher, Scheduler
+from fabricheck.schedulers.protocol import Launcher, Partition, Run, Scheduler
 
 NAME: Final = "openpbs"
 """The suite's own back end of ReFrame, which also runs what a site file calls pbs or pbspro."""
@@ -29,6 +30,7 @@ TM: Final = Launcher(
     starts_mpi=False,
     on_one_node=EACH_HOST.on_one_node,
     on_each_node=EACH_HOST.on_each_node,
+    example="ssh NODE",
 )
 """A rank on each node by PBS itself, without input."""
 
@@ -42,6 +44,7 @@ class Pbs(Scheduler):
     once: tuple[str, ...] = ("-r n",)
     lists_nodes: ClassVar[bool] = True
     launcher: ClassVar[Launcher] = TM
+    lists: ClassVar[tuple[str, ...]] = ("pbsnodes", "-a")
     says_version: ClassVar[tuple[str, ...]] = ("qstat", "--version")
     # A reservation of PBS is a queue; a job names its nodes itself.
     words: ClassVar[Mapping[str, str]] = {
@@ -61,12 +64,21 @@ class Pbs(Scheduler):
     lost_node: ClassVar[re.Pattern[str]] = re.compile(r"=>> PBS: node (\S+) is ")
     time_limit: ClassVar[re.Pattern[str]] = re.compile(r"PBS: job killed: walltime")
     own_line: ClassVar[re.Pattern[str]] = re.compile(r"=>> PBS: ")
-    asks_states: ClassVar[tuple[str, ...]] = ("pbsnodes", "-a")
+    asks_states: ClassVar[tuple[str, ...]] = lists
     silent: ClassVar[re.Pattern[str]] = re.compile(r"\b(down|state-unknown|stale|unresolvable)\b")
 
     def read_states(self, text: str) -> dict[str, str]:
         """The states that ``pbsnodes -a`` printed."""
         return dict(_NODE.findall(text))
+
+    def partitions(self, run: Run) -> list[Partition]:
+        """All nodes as one: what a queue may have of them it does not say."""
+        names = self.read_states(run(self.lists))
+        return [Partition("nodes", len(names), fold(names))] if names else []
+
+    def partition_settings(self, name: str) -> dict[str, Any]:
+        """What the site file says of it; the queue is the default one."""
+        return {"scheduler": "pbs", "launcher": "mpirun", "access": []}
 
     def is_free(self, state: str) -> bool:
         """Whether a whole node in this state can run a job now."""

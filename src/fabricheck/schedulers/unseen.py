@@ -24,6 +24,7 @@ class Torque(Pbs):
     lists_nodes: ClassVar[bool] = False
     launcher: ClassVar[Launcher] = Launcher(name="")
     by_name: ClassVar[str] = ""
+    lists: ClassVar[tuple[str, ...]] = ()
     words: ClassVar[Mapping[str, str]] = {"account": "-A {}"}
     keep_off: ClassVar[tuple[str, ...]] = (
         "without: name the others, -l nodes=NODE+...",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fabricheck.history.series import Series, SeriesKey
+from fabricheck.trend import pools
 from fabricheck.trend.accepted import Acceptance
 from fabricheck.trend.events import Event, EventKind, EventState, merge
 from fabricheck.trend.settings import Settings
@@ -26,6 +27,7 @@ class Trend:
         judged: how many had enough nights for a verdict on a step.
         short: how many had fewer.
         silent: how many have had no value for too long.
+        lost: of what no series is left that is not silent, if it had values in the last days.
         newest: the last night.
         visible: for each series that is judged the smallest relative change for the worse that five
             nights would show, alone and with 95 % probability.
@@ -38,6 +40,7 @@ class Trend:
     silent: int
     newest: np.datetime64 | None
     visible: Mapping[SeriesKey, float] = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
 
     @property
     def regressions(self) -> Counter[EventState]:
@@ -79,6 +82,7 @@ def analyse(
     events: list[Event] = []
     visible: dict[SeriesKey, float] = {}
     judged = short = silent = 0
+    lost: list[str] = []
     newest: np.datetime64 | None = None
     for system, members in sorted(systems.items()):
         chosen = settings.get(system, Settings())
@@ -91,6 +95,9 @@ def analyse(
         old = last - np.timedelta64(round(chosen.silent_days * 86400), "s")
         active = [row for row in rows if row.series.times[-1] >= old]
         silent += len(rows) - len(active)
+        shown = last - np.timedelta64(SHOWN_DAYS, "D")
+        gone = [row.series.key for row in rows if shown <= row.series.times[-1] < old]
+        lost += pools.silent(gone, [row.series.key for row in active])
         judge = System(active, chosen, last)
         changes, enough = judge.changes()
         visible |= judge.visible()
@@ -98,4 +105,5 @@ def analyse(
         short += len(active) - enough
         events += merge(changes, [row.series for row in active], chosen)
     events.sort(key=lambda event: -event.since.astype(int))
-    return Trend(tuple(events), judged + short + silent, judged, short, silent, newest, visible)
+    count = judged + short + silent
+    return Trend(tuple(events), count, judged, short, silent, newest, visible, tuple(lost))

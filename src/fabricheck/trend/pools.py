@@ -11,7 +11,8 @@ shown that moved most.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +40,9 @@ can be wrong."""
 _BOUND = 3.0
 """Deviates at which a night of a series is cut off."""
 
-_SURE = float(np.log(20))
-"""Logarithm of the odds that a pool moved as a whole, for it to be blamed, or a series stayed."""
+_SURE = float(np.log(1000))
+"""Logarithm of the odds that a pool moved as a whole, for it to be blamed, or a series stayed: one
+in a thousand is blamed wrongly at most (Ville's inequality), as of alarms."""
 
 _PRESENT = 0.5
 """Share of a pool's weight that a night must have."""
@@ -94,10 +96,11 @@ class Members:
         Two explanations are compared: all series moved alike, or the half of them that moved most,
         or fewer, did, and the others did not. Which ones these are must be found out, and costs the
         logarithm of the number of choices (Schwarz 1978, *Estimating the dimension of a model*, has
-        the same for parameters). The whole is blamed if it is twenty times as likely. Else a series
-        is named if it moved further than the greatest of so many deviates does by chance, the root
-        of 2 ln N (Donoho and Johnstone 1994, *Ideal spatial adaptation by wavelet shrinkage*). Of a
-        whole those are not named that are twenty times as likely to have stayed.
+        the same for parameters). The whole is blamed if it is a thousand times as likely. Else a
+        series is named if it moved further than the greatest of so many deviates does by chance,
+        the root of 2 ln N (Donoho and Johnstone 1994, *Ideal spatial adaptation by wavelet
+        shrinkage*). Of a whole those are not named that are a thousand times as likely to have
+        stayed.
         """
         after = self.deviations[members][:, self.times >= since]
         nights = np.isfinite(after).sum(axis=1)
@@ -159,11 +162,30 @@ def pooled(members: Members) -> Iterator[Pool]:
                 yield Pool(Series(key, *nights, Direction.LOWER), place)
 
 
+def silent(gone: Sequence[SeriesKey], there: Sequence[SeriesKey]) -> Iterator[str]:
+    """What no series is left of: each series that is gone counts with the widest such pool.
+
+    Args:
+        gone: series without value for too long.
+        there: those that have values.
+    """
+    left = set(gone)
+    for scope in _SCOPES:
+        alive = {_label(key, scope) for key in there}
+        for label in sorted({_label(key, scope) for key in left} - alive):
+            lost = {key for key in left if _label(key, scope) == label}
+            left -= lost
+            one = replace(next(iter(lost)), metric="", statistic="", size=None)
+            yield str(one) if scope == tuple(CASE) else " ".join((one.system, *label))
+
+
+def _label(key: SeriesKey, fields: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple(getattr(key, name) for name in fields)
+
+
 def _labels(keys: Sequence[SeriesKey], fields: tuple[str, ...]) -> Counts:
-    numbers: dict[tuple[object, ...], int] = {}
-    return np.array(
-        [numbers.setdefault(tuple(getattr(k, f) for f in fields), len(numbers)) for k in keys]
-    )
+    numbers: dict[tuple[Any, ...], int] = {}
+    return np.array([numbers.setdefault(_label(key, fields), len(numbers)) for key in keys])
 
 
 def _means(values: Array, weight: Array, label: Counts) -> Array:

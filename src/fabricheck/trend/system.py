@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fabricheck.history.series import Series, SeriesKey
-from fabricheck.history.sessions import PAUSE
 from fabricheck.measures.metrics import Direction
 from fabricheck.trend import spread, window
 from fabricheck.trend.accepted import Acceptance
@@ -182,7 +181,7 @@ class System:
         ]
         for row, part, names in zip(rows, parts, sessions, strict=True):
             for name, time in zip(names, row.series.times[part], strict=True):
-                begun.setdefault(name, time)
+                begun[name] = min(begun.get(name, time), time)
         nights = sorted(begun, key=begun.__getitem__)
         number = {name: place for place, name in enumerate(nights)}
         deviations = np.full((len(rows), len(nights)), np.nan)
@@ -201,7 +200,7 @@ class System:
 
     def _with_its_pool(self, row: Row, change: Change) -> Change | None:
         """The change of one series of a pool that moved."""
-        index = int(np.searchsorted(row.series.times, change.since - np.timedelta64(PAUSE)))
+        index = int(np.searchsorted(row.series.times, change.since))
         if not row.start < index < len(row.x):
             return None
         start = max(row.start, index - self._settings.history_nights)

@@ -94,7 +94,7 @@ def newest(trend: Trend) -> str:
 def verdict(trend: Trend, events: Sequence[Event]) -> tuple[TrendVerdict, str]:
     """The verdict on a trend: how many regressions are new or open, and how many others are new.
 
-    A regression that nobody accepted is never steady, however old.
+    A regression that nobody accepted is never steady, however old, nor is what has no value left.
     """
     others = Counter(
         event.kind
@@ -104,7 +104,9 @@ def verdict(trend: Trend, events: Sequence[Event]) -> tuple[TrendVerdict, str]:
     worse = [(state, EventKind.REGRESSION, number) for state, number in trend.regressions.items()]
     new = [(EventState.NEW, kind, number) for kind, number in others.items()]
     words = [f"{number} {state} {_plural(kind, number)}" for state, kind, number in worse + new]
-    word = TrendVerdict.WORSE if worse else TrendVerdict.CHANGED if new else TrendVerdict.STEADY
+    words += [f"no value of {each} any more" for each in trend.lost[:_NAMES]]
+    words += [f"and of {len(trend.lost) - _NAMES} others"] * (len(trend.lost) > _NAMES)
+    word = TrendVerdict.WORSE if worse else TrendVerdict.CHANGED if words else TrendVerdict.STEADY
     return word, ", ".join(words) or "nothing new"
 
 

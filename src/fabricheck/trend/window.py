@@ -114,9 +114,8 @@ _LEVEL_VARIANCE = 1.1
 _REACH = 3.0
 """Values farther from the level count as this many spreads, where the history itself is asked."""
 
-_NORMAL_TAILS, _TRUST = 2.8, 0.3125
-"""Kurtosis of normal values within that reach; how the weight of what the history says falls with
-kurtosis: nights that are few hold its middle, and its ends if they are near."""
+_MANY = 1 / 8
+"""Share of a history beyond that reach from which on it knows its tails."""
 
 _ASKED = 1.5
 """Deviates below which it is not asked."""
@@ -239,12 +238,15 @@ def _share(worsening: npt.NDArray[np.float64]) -> Array:
 
 
 def _trust(history: Array, looks: Looks) -> Array:
-    """The weight of what each history says of itself: more where its tails are light."""
-    bounded = np.clip(history, -_REACH, _REACH)
-    squares = np.nanmean(bounded**2, axis=1) ** 2
-    kurtosis = np.full_like(squares, _NORMAL_TAILS)
-    np.divide(np.nanmean(bounded**4, axis=1), squares, out=kurtosis, where=squares > 0)
-    return np.asarray(np.clip(0.5 + _TRUST * (_NORMAL_TAILS - kurtosis), *looks.trusted))
+    """The weight of what each history says of itself.
+
+    Half where no value lies beyond its reach; most where many do; least where few do, since sixty
+    nights don't tell how many more there will be.
+    """
+    there = np.isfinite(history).sum(axis=1)
+    beyond = np.sum(np.abs(history) > _REACH, axis=1)
+    weight = np.select([beyond > _MANY * there, beyond > 0], [1.0, 0.0], 0.5)
+    return np.asarray(np.clip(weight, *looks.trusted))
 
 
 def _drawn(history: Array, recent: Array, wave: Array, worth: Array) -> Array:

@@ -1,6 +1,7 @@
 """The command ``testbed``, and ``python -m fabricheck_testbed`` where it is not on PATH."""
 
 import sys
+from importlib.metadata import version
 from typing import NoReturn
 
 from fabricheck_testbed.door import OWN
@@ -12,6 +13,9 @@ def main() -> NoReturn:
     try:
         if (request := OWN.request(sys.argv[1:])) is not None:
             sys.exit(request.run())
+        if sys.argv[1:] == ["--version"]:
+            print(f"testbed {version('fabricheck-testbed')}")  # noqa: T201
+            sys.exit(0)
         from fabricheck_testbed.cli import application
 
         application(OWN)(prog_name=OWN.command)

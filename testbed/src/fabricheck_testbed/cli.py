@@ -58,6 +58,7 @@ def _through(door: Door, command: Callable[..., None]) -> Callable[..., None]:
 
     option = typer.Option(
         "--state-dir",
+        metavar="DIR",
         envvar=door.variable,
         default_factory=door.default,
         show_default=f"~/.local/state/{door.place}",
@@ -76,26 +77,30 @@ def _console() -> Console:
     return found if found.is_terminal else Console(highlight=False, markup=False, width=_WIDTH)
 
 
-def _write_json(data: Any) -> None:
-    json.dump(data, sys.stdout, indent=2)
+def _write_json(data: dict[str, Any]) -> None:
+    json.dump({"format": 1, **data}, sys.stdout, indent=2)
     sys.stdout.write("\n")
 
 
 def up(
     state_dir: Path,
     *,
-    nodes: Annotated[int | None, typer.Option(help="Number of nodes.", show_default="4")] = None,
+    nodes: Annotated[
+        int | None, typer.Option(help="Number of nodes.", show_default="4", metavar="N")
+    ] = None,
     cpus_per_node: Annotated[
         int | None,
         typer.Option(
             help="CPUs that each node claims in Slurm, whatever this machine has.",
             show_default="4",
+            metavar="N",
         ),
     ] = None,
     share: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A directory below /tmp, /dev/shm or /run that all nodes must see; repeatable."
+            help="A directory below /tmp, /dev/shm or /run that all nodes must see; repeatable.",
+            metavar="DIR",
         ),
     ] = None,
     rdma: Annotated[
@@ -108,7 +113,9 @@ def up(
     ] = None,
     cards: Annotated[
         int | None,
-        typer.Option(help="RDMA devices of rx1 and rx2 each.", show_default="as it runs, else 1"),
+        typer.Option(
+            help="RDMA devices of rx1 and rx2 each.", show_default="as it runs, else 1", metavar="N"
+        ),
     ] = None,
     fabric: Annotated[
         str | None,
@@ -116,6 +123,7 @@ def up(
             help="What joins the nodes: bridge, leaf-spine (routers with ECMP), or leaf-spine-lft "
             "(one spine for each destination).",
             show_default="bridge",
+            metavar="FABRIC",
         ),
     ] = None,
 ) -> None:
@@ -323,11 +331,11 @@ def doctor(state_dir: Path, *, as_json: JsonOption = False) -> None:
 
       %(prog)s doctor
 
-      %(prog)s doctor --json | jq '.[] | select(.level != "ok")'
+      %(prog)s doctor --json | jq '.checks[] | select(.level != "ok")'
     """
     checks = doctor_module.examine(layout_at(state_dir))
     if as_json:
-        _write_json([check._asdict() for check in checks])
+        _write_json({"checks": [check._asdict() for check in checks]})
     else:
         console = _console()
         for check in checks:

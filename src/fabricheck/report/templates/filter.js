@@ -1,14 +1,18 @@
 // Hides what lacks the words, and what no case of the level is in.
 const [words, level] = ["filter-words", "filter-level"].map((id) => document.getElementById(id));
-const matches = (each) => each.textContent.toLowerCase().includes(words.value.toLowerCase())
-  && (!level.value || [...each.querySelectorAll(".badge, .level")]
-    .some((badge) => badge.textContent.includes(level.value)));
+// A badge is a sign and a level; that of several cases says of how many it is the worst.
+const levelOf = (badge) => badge.textContent.trim().replace(/^\S+\s+/, "").split(",")[0];
+const textOf = (each) => `${each.textContent} ${each.dataset.nodes ?? ""}`.toLowerCase();
+const matches = (each) => textOf(each).includes(words.value.toLowerCase())
+  && (!level.value
+    || [...each.querySelectorAll(".badge, .level")].some((badge) => levelOf(badge) === level.value));
 const filter = () => {
   for (const each of document.querySelectorAll(".filtered > *")) each.hidden = !matches(each);
 };
 document.getElementById("filter").hidden = false;
 document.getElementById("filter").addEventListener("submit", (event) => event.preventDefault());
-for (const field of [words, level]) field.addEventListener("input", filter);
+words.addEventListener("input", filter);
+level.addEventListener("change", filter);
 // A link into what is folded unfolds it.
 const unfold = () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
