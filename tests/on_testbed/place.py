@@ -56,7 +56,7 @@ class Place:
         main = next(each for each in testbed["systems"][0]["partitions"] if each["name"] == "main")
         kept = {key: main["extras"][key] for key in main["extras"] if key != "stress"}
         kept.pop("allocation")
-        environs = ["openmpi", "openmpi5", "mpich", "builtin"]
+        environs = ["openmpi", "mpich", "builtin"]
         partition = {
             "name": "main",
             "environs": environs,
@@ -66,8 +66,6 @@ class Place:
         }
         system = {"name": self.system, "hostnames": ["^none$"], "partitions": [partition]}
         named = [each for each in local["environments"] if each["name"] in environs]
-        newest = next(each for each in testbed["environments"] if each["name"] == "openmpi5")
-        named.append({**newest, "prefix": str(SUITE / newest["prefix"])})
         return {
             "systems": [system],
             "environments": [each | {"target_systems": [self.system]} for each in named],

@@ -76,17 +76,6 @@ def test_all_is_good_and_proved_by_either_launcher(place: Listed) -> None:
     assert {node for each in cases if each.check == "UcxPerftest" for node in each.nodes} > {"n1"}
 
 
-def test_open_mpi_5_starts_its_daemons_by_the_remote_shell(place: Listed) -> None:
-    cases = place.run(
-        *("--environ=openmpi5", "--benchmark=latency", "--benchmark=allreduce"),
-        *("--transport=tcp", "--nodes=2", "--nodes=4"),
-    )
-    assert {each.level for each in cases} <= {"good", "warning"}, place.said.stdout
-    assert {len(each.nodes) for each in cases} == {2, 4}
-    assert {each.mpi_version.partition(".")[0] for each in cases} == {"5"}
-    assert [each.evidence for each in cases if "eth0" not in each.evidence] == []
-
-
 def test_nodes_are_located_and_options_of_a_run_are_kept(place: Listed) -> None:
     [located] = place.run("--benchmark=pair_health", "--environ=mpich", "--exclude=n2")
     assert located.level in ("good", "warning"), place.said.stdout
