@@ -9,6 +9,9 @@ from fabricheck.reframe_ext.config import site_configuration as _site_configurat
 from fabricheck.transports.families import MPIS
 from fabricheck.transports.table import TRANSPORTS
 
+UNSEEN = ("torque", "lsf")
+"""Schedulers of which only the generated script was seen."""
+
 LAUNCHERS = ("srun", "mpirun", "mpiexec")
 
 _EXTRAS = {
@@ -36,6 +39,17 @@ def write(suite: Path) -> None:
             "sched_options": {"use_nodes_option": True},
         }
         for launcher in LAUNCHERS
+    ]
+    partitions += [
+        {
+            "name": scheduler,
+            "scheduler": scheduler,
+            "launcher": "mpirun",
+            "environs": ["openmpi"],
+            "features": ["tcp", "nodes_2"],
+            "extras": _EXTRAS,
+        }
+        for scheduler in UNSEEN
     ]
     environments = [
         {

@@ -77,3 +77,20 @@ def test_job_scripts_are_those_that_were_read(
     if "FABRICHECK_WRITE_SCRIPTS" in os.environ:
         expected.write_text(text)
     assert text == expected.read_text()
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "asked"),
+    [
+        ("torque", ["-l walltime=0:3:0", "-l nodes=2:ppn=1", "-r n"]),
+        # Only LSF with CSM takes this (LSF's command reference), and "site check" tells so.
+        ("lsf", ["-nnodes 2", "-W 3"]),
+    ],
+)
+def test_what_jobs_ask_of_schedulers_that_were_not_seen(
+    scripts: dict[tuple[str, str], dict[str, str]], scheduler: str, asked: list[str]
+) -> None:
+    script = scripts[scheduler, "openmpi"]["tcp"]
+    words = re.findall(r"^#(?:PBS|BSUB) (.*)$", script, re.MULTILINE)
+    assert [each for each in words if not re.match("-[NJoe] ", each)] == asked
+    assert re.search(r"^mpirun -np 2 -x .* -x UCX_TLS .*/rank\.sh ", script, re.MULTILINE)

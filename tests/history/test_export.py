@@ -1,13 +1,17 @@
-"""The history as a perflog, which this suite reads back, and as OpenMetrics."""
+"""The history as other tools take it, and what those read of it."""
 
+import csv
 import math
+from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.cli.conftest import run
 from tests.history.recorded import NOW, case, read, record, table
+from tests.monitor.conftest import promtool
 
-from fabricheck.history.export import openmetrics, perflog
+from fabricheck.history.export import PERFLOG, openmetrics, perflog
 from fabricheck.record.imports import import_all
 
 LATER = NOW.replace(year=2027)
@@ -39,6 +43,48 @@ def test_a_perflog_is_read_back(values: pl.DataFrame, tmp_path: Path) -> None:
     assert found["time"].sort().to_list() == measured["time"].sort().to_list()
     (upper,) = found["upper"].drop_nulls()
     assert math.isclose(upper, 12.0)
+
+
+def test_a_perflog_has_the_columns_of_reframe(values: pl.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "out.log"
+    path.write_text("".join(f"{line}\n" for line in perflog(values)))
+    found = pl.read_csv(path, separator="|", null_values="null")
+    assert tuple(found.columns) == PERFLOG
+    measured = values.filter(pl.col("value").is_not_null())
+    assert sorted(found["perf_value"]) == sorted(measured["value"])
+
+
+def test_tables_are_read_back(values: pl.DataFrame, tmp_path: Path) -> None:
+    store, text, packed = (str(tmp_path / name) for name in ("store", "out.csv", "out.parquet"))
+    run("history", "export", "--store", store, "--output", text)
+    run("history", "export", "--store", store, "--output", packed, "--format", "parquet")
+    written = pl.read_parquet(packed)
+    assert written.schema == values.schema
+    assert written.sort(written.columns).equals(values)
+    with Path(text).open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [*rows[0]] == values.columns
+    told = [float(row["value"]) for row in rows if row["value"]]
+    assert sorted(told) == sorted(values["value"].drop_nulls())
+
+
+@pytest.mark.integration
+def test_promtool_reads_every_value_with_its_labels(values: pl.DataFrame, tmp_path: Path) -> None:
+    odd = values.with_columns(
+        environ=pl.lit('a\tb "\\c\né'), time=pl.col("time") + timedelta(seconds=0.2)
+    )
+    both = pl.concat([values, odd, odd.with_columns(time=pl.col("time") + timedelta(seconds=0.2))])
+    file, blocks = tmp_path / "out.om", tmp_path / "data"
+    file.write_text("".join(f"{line}\n" for line in openmetrics(both)), "utf-8")
+    done = promtool("tsdb", "create-blocks-from", "openmetrics", file, blocks)
+    assert done.returncode == 0, done.stderr
+    # Of a server's directory promtool reads; blocks alone are none.
+    (blocks / "wal").mkdir()
+    dumped = promtool("tsdb", "dump", blocks).stdout.splitlines()
+    assert len(dumped) == both["value"].drop_nulls().len()
+    # It prints a label as Go quotes it.
+    named = [line for line in dumped if r'environ="a\tb \"\\c\né"' in line]
+    assert len(named) == 2 * values["value"].drop_nulls().len()
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,13 @@ from fabricheck.record.read import entries, record_files
 from fabricheck_testbed import Testbed
 
 HOSTS = ("n1", "n2", "n3", "n4")
+ENVIRONS = ("openmpi", "mpich", "builtin")
 
 
 class Place:
     """A repository of a site: the testbed's partition of Ethernet, by another scheduler."""
+
+    environs = ENVIRONS
 
     def __init__(
         self,
@@ -56,7 +59,7 @@ class Place:
         main = next(each for each in testbed["systems"][0]["partitions"] if each["name"] == "main")
         kept = {key: main["extras"][key] for key in main["extras"] if key != "stress"}
         kept.pop("allocation")
-        environs = ["openmpi", "mpich", "builtin"]
+        environs = list(self.environs)
         partition = {
             "name": "main",
             "environs": environs,
@@ -65,7 +68,18 @@ class Place:
             **own,
         }
         system = {"name": self.system, "hostnames": ["^none$"], "partitions": [partition]}
-        named = [each for each in local["environments"] if each["name"] in environs]
+        named = [
+            # Where ranks may share a core, PRRTE fills the first host before it takes the next.
+            each
+            | {
+                "prefix": str(SUITE / each["prefix"]),
+                "env_vars": [pair for pair in each["env_vars"] if "PRTE_" not in pair[0]],
+            }
+            if "prefix" in each
+            else each
+            for each in local["environments"]
+            if each["name"] in environs
+        ]
         return {
             "systems": [system],
             "environments": [each | {"target_systems": [self.system]} for each in named],

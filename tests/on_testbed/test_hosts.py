@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.on_testbed.place import HOSTS, Place
+from tests.on_testbed.place import ENVIRONS, HOSTS, Place
 from tests.waiting import wait_until
 
 from fabricheck.provenance import SUITE
@@ -22,6 +22,8 @@ AGENT = Path(__file__).with_name("remote_shell.py")
 
 class Listed(Place):
     """A site of hosts, each of which answers a remote shell."""
+
+    environs = (*ENVIRONS, "openmpi5")
 
     def __init__(self, testbed: Testbed, place: Path) -> None:
         self.agents: dict[str, subprocess.Popen[bytes]] = {}
@@ -59,7 +61,7 @@ def place(can_run_testbeds: None, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 def test_all_is_good_and_proved_by_either_launcher(place: Listed) -> None:
-    cases = place.run("--tag=smoke")
+    cases = place.run("--tag=smoke", *(f"--environ={each}" for each in ENVIRONS))
     assert {each.level for each in cases} <= {"good", "warning"}, place.said.stdout
     for environ in ("openmpi", "mpich"):
         of_two = [each for each in cases if each.environ == environ and each.num_nodes == 2]
@@ -74,6 +76,17 @@ def test_all_is_good_and_proved_by_either_launcher(place: Listed) -> None:
     # Each host read the launcher's standard input: the clocks were compared.
     assert "clocks known to" in health.evidence
     assert {node for each in cases if each.check == "UcxPerftest" for node in each.nodes} > {"n1"}
+
+
+def test_open_mpi_5_starts_its_daemons_by_the_remote_shell(place: Listed) -> None:
+    cases = place.run(
+        *("--environ=openmpi5", "--benchmark=latency", "--benchmark=allreduce"),
+        *("--transport=tcp", "--nodes=2", "--nodes=4"),
+    )
+    assert {each.level for each in cases} <= {"good", "warning"}, place.said.stdout
+    assert {len(each.nodes) for each in cases} == {2, 4}
+    assert {each.mpi_version.partition(".")[0] for each in cases} == {"Open MPI v5"}
+    assert [each.evidence for each in cases if "eth0" not in each.evidence] == []
 
 
 def test_nodes_are_located_and_options_of_a_run_are_kept(place: Listed) -> None:

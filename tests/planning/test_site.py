@@ -339,9 +339,11 @@ def test_spack_is_asked_for_where_its_environment_is_not_left_out(
 def test_an_mpi_below_srun_needs_its_pmi(
     suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "srun").touch(mode=0o755)
+    for program in ("srun", "sbatch"):
+        (tmp_path / program).touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    (said,) = remarks(suite, launcher="srun")
+    found = remarks(suite, scheduler="squeue", launcher="srun")
+    (said,) = (words for words, effect in found.items() if effect is Effect.WRONG)
     assert "srun needs extras.pmi" in said
 
 
@@ -365,9 +367,6 @@ def test_what_makes_a_run_see_less_is_told(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"scheduler": "torque"}, "checks of health, which ask every node, and fabricheck stress"),
-        ({"scheduler": "lsf", "launcher": "mpiexec"}, "lsf does not list its nodes for ReFrame"),
-        ({"scheduler": "pbs"}, "PBS gets a job for each case: fabricheck sweep"),
         ({"scheduler": "squeue"}, "without the feature rdma nothing on InfiniBand or RoCE is"),
         ({"extras": {"gpus_per_node": 4}}, "extras.gpus_per_node is for the launcher srun"),
     ],

@@ -1,6 +1,5 @@
 """The history as other tools take it: ReFrame's perflog, and OpenMetrics with times."""
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -54,16 +53,21 @@ def openmetrics(values: pl.DataFrame) -> Iterator[str]:
     labels = [*CASE, *POINT, "level"]
     for row in _rows(values.sort(*labels, "time", nulls_last=False)):
         named = ",".join(
-            f"{name}={json.dumps(str(row[name]), ensure_ascii=False)}"
+            f'{name}="{_escaped(str(row[name]))}"'
             for name in labels
             if row[name] not in (None, "", 0)
         )
-        yield f"{METRIC}{{{named}}} {row['value']!r} {row['time'].timestamp():.0f}"
+        yield f"{METRIC}{{{named}}} {row['value']!r} {row['time'].timestamp():.3f}"
     yield "# EOF"
 
 
 def _rows(values: pl.DataFrame) -> Iterator[Mapping[str, Any]]:
     return values.filter(pl.col("value").is_not_null()).iter_rows(named=True)
+
+
+def _escaped(text: str) -> str:
+    """A value of a label: all but three characters stands for itself."""
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _label(row: Mapping[str, Any]) -> str:

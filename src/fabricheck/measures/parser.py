@@ -189,16 +189,24 @@ def parse_all(text: str, source: str, name: str = "") -> Sequence[Curve]:
         if not reader:
             raise untitled(text.split("\n"), source)
         several = TABLES.of(cast("ModuleType", reader))
-        if several:
-            return several.curves(text, source, name)
-        return [reader.parse(text, source, name)]
+        found = (
+            several.curves(text, source, name) if several else [reader.parse(text, source, name)]
+        )
     except ParseError as error:
-        if not (crash := _CRASH.search(text)):
-            raise
-        raise ParseError(
-            f"FC3605 {source}: expected the table of a benchmark, found that the program ended "
-            f"with {crash[0].strip()[:120]!r}: see why it did; of what it printed: {error}"
-        ) from error
+        if crash := _CRASH.search(text):
+            raise _crashed(source, crash[0], f"of what it printed: {error}") from error
+        raise
+    # Where a program has marked no end, rows may be missing behind the last one.
+    if (crash := _CRASH.search(text)) and not all(curve.is_whole for curve in found):
+        raise _crashed(source, crash[0], "rows may be missing")
+    return found
+
+
+def _crashed(source: str, line: str, rest: str) -> ParseError:
+    return ParseError(
+        f"FC3605 {source}: expected the table of a benchmark, found that the program ended with "
+        f"{line.strip()[:120]!r}: see why it did; {rest}"
+    )
 
 
 def _refuse_tables(text: str, source: str, programs: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.planning.traffic_classes import differences
 from fabricheck.reframe_ext.config import find_system, lacking_environments, why_lacking
 from fabricheck.reframe_ext.matrix import CheckCase, read_cases
+from fabricheck.schedulers import scheduler_of
 from fabricheck.transports.placement import SWITCH_GROUPS
 
 _GPU = "gpu"
@@ -41,8 +42,9 @@ class Plan:
         left_out: what won't, each with its reason.
         absent: a sentence for each environment that is not installed and each partition that
             doesn't run: nothing is even considered there.
-        remarks: a sentence for each program that cases start and that is not here, and for each
-            partition whose cases travel in several traffic classes.
+        remarks: a sentence for each program that cases start and that is not here, for each
+            partition whose cases travel in several traffic classes, and for what of fabricheck
+            cannot run in a partition.
     """
 
     system: str
@@ -82,7 +84,12 @@ def make(
     ]
     made = divide(system, cases, tags, absent)
     classes = differences(made.cases, found["partitions"], configuration["environments"])
-    return replace(made, remarks=(*_not_here(made.cases), *classes))
+    refused = (
+        f"partition {each['name']}: with the scheduler {each['scheduler']} cannot run: {what}"
+        for each in found["partitions"]
+        for what in scheduler_of(each["scheduler"]).refuses
+    )
+    return replace(made, remarks=(*_not_here(made.cases), *classes, *refused))
 
 
 def divide(

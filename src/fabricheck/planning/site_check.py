@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from reframe.core.exceptions import ReframeError
 
@@ -20,10 +20,20 @@ from fabricheck.provenance import folders
 from fabricheck.reframe_ext.config import site_configuration, usable_sites
 from fabricheck.reframe_ext.reframe import make_system
 from fabricheck.schedulers import LAUNCHERS, launcher_of, scheduler_of
+from fabricheck.schedulers.protocol import Scheduler
 from fabricheck.sites import features
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.sites.files import PAGE, nearest, read
 from fabricheck.transports.table import IPOIB, TRANSPORTS
+
+_PROGRAMS: Final = {
+    **dict.fromkeys(("mpirun-openmpi", "mpirun-intelmpi"), "mpirun"),
+    "alps": "aprun",
+    "srunalloc": "srun",
+    "lrun-gpu": "lrun",
+    **dict.fromkeys(each.name for each in LAUNCHERS.values() if not each.starts_mpi),
+}
+"""What launchers of ReFrame start, where it has another name, or is part of this suite."""
 
 _ON_GPUS = {each.feature for each in TRANSPORTS.values() if each.is_of_gpus}
 
@@ -70,7 +80,7 @@ def check(suite: Path, name: str) -> list[Remark]:
             f"or write one with fabricheck site init {name}"
         )
     site = read(path)
-    remarks = _pmi_remarks(site)
+    remarks = [*_mpi_remarks(site)]
     for partition in (each for system in site["systems"] for each in system["partitions"]):
         remarks += _about(f"partition {partition['name']}", _partition_remarks(suite, partition))
     for environment in site["environments"]:
@@ -115,11 +125,16 @@ def _partition_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Re
 def _scheduler_remarks(partition: Mapping[str, Any], extras: PartitionExtras) -> Iterator[Remark]:
     """What can't run, or can't start, for what starts jobs and ranks."""
     scheduler, launcher = scheduler_of(partition["scheduler"]), launcher_of(partition["launcher"])
-    for needed in filter(None, (scheduler.command, launcher.name)):
-        if needed not in ("local", "mpirun", "mpiexec") and shutil.which(needed) is None:
+    program = _PROGRAMS.get(launcher.name, launcher.name)
+    for needed in filter(None, (scheduler.command, program)):
+        if needed not in ("mpirun", "mpiexec") and shutil.which(needed) is None:
             yield _wrong(f"{needed} is not on PATH here, no job can start")
-    if scheduler.shortcoming:
-        yield _wrong(scheduler.shortcoming)
+    if launcher.name in LAUNCHERS and launcher.name != scheduler.launcher.name:
+        yield _wrong(
+            f"the launcher {launcher.name} is not for jobs of {partition['scheduler']}: take "
+            "mpirun or mpiexec of the MPI"
+        )
+    yield from _refusals(scheduler, partition["scheduler"])
     if scheduler.shares_nodes and shutil.which(extras.remote_shell) is None:
         yield _wrong(f"extras.remote_shell {extras.remote_shell} is not on PATH here")
     if extras.stress and not scheduler.can_stress:
@@ -127,23 +142,24 @@ def _scheduler_remarks(partition: Mapping[str, Any], extras: PartitionExtras) ->
             f"extras.stress: {partition['scheduler']} has no jobs that yield their nodes to "
             "others, so fabricheck stress cannot run there"
         )
-    if not scheduler.lists_nodes:
-        yield _weaker(
-            f"{partition['scheduler']} does not list its nodes for ReFrame: "
-            "checks of health, which ask every node, and fabricheck stress cannot run there; only "
-            "Slurm, OpenPBS and machines without a scheduler were tested"
-        )
-    elif not scheduler.holds_nodes:
-        yield _weaker(
-            f"{scheduler.name} gets a job for each case: fabricheck sweep, whose runs need the "
-            "same nodes, and fabricheck stress, which yields its nodes to others, cannot run there"
-        )
     if (
         scheduler.lists_nodes
         and not scheduler.is_alone
         and "rdma" not in partition.get("features", [])
     ):
         yield _weaker("without the feature rdma nothing on InfiniBand or RoCE is measured")
+
+
+def _refusals(scheduler: Scheduler, name: str) -> Iterator[Remark]:
+    """What no site file can change."""
+    if scheduler.shortcoming:
+        yield _wrong(scheduler.shortcoming)
+    if scheduler.condition:
+        yield _weaker(scheduler.condition)
+    for what in scheduler.refuses:
+        yield _weaker(f"with the scheduler {name} cannot run: {what}")
+    if not scheduler.lists_nodes:
+        yield _weaker(f"{name} was not tested, only Slurm, OpenPBS, hosts and one machine")
 
 
 def _unknown(offered: list[str], known: Mapping[str, str], *more: str) -> Iterator[Remark]:
@@ -220,24 +236,24 @@ def _environment_remarks(environment: Mapping[str, Any]) -> Iterator[Remark]:
                 yield _wrong(f"{key} {compiler} is not on PATH here")
 
 
-def _pmi_remarks(site: Mapping[str, Any]) -> list[Remark]:
+def _mpi_remarks(site: Mapping[str, Any]) -> Iterator[Remark]:
     """MPIs that a launcher would start as worlds of one rank."""
-    started = {
-        environ: launcher
-        for system in site["systems"]
-        for partition in system["partitions"]
-        if (launcher := launcher_of(partition["launcher"])).pmis
-        for environ in partition["environs"]
+    environments = {
+        each["name"]: each for each in site["environments"] if "mpi" in each.get("features", [])
     }
-    return [
-        _wrong(
-            f"environment {name}: {started[name].name} needs extras.pmi, what "
-            f"{started[name].pmis} offers and the MPI speaks: pmix for Open MPI, pmi2 for MPICH"
-        )
-        for each in site["environments"]
-        if (name := each["name"]) in started
-        if "mpi" in each.get("features", []) and not EnvironmentExtras.of(each.get("extras")).pmi
-    ]
+    for partition in (each for system in site["systems"] for each in system["partitions"]):
+        launcher = launcher_of(partition["launcher"])
+        for name in filter(environments.__contains__, partition["environs"]):
+            if not launcher.starts_mpi:
+                yield _wrong(
+                    f"environment {name}: {launcher.name} starts each rank of an MPI as a world of "
+                    "its own: take mpirun or mpiexec"
+                )
+            elif launcher.pmis and not EnvironmentExtras.of(environments[name].get("extras")).pmi:
+                yield _wrong(
+                    f"environment {name}: {launcher.name} needs extras.pmi, what {launcher.pmis} "
+                    "offers and the MPI speaks: pmix for Open MPI, pmi2 for MPICH"
+                )
 
 
 def _reframe_remarks(suite: Path, site: Mapping[str, Any]) -> list[Remark]:

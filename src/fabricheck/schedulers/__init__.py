@@ -25,7 +25,7 @@ HOSTS: Final = Path(__file__).with_name("hosts.sh")
 SCHEDULERS: Final[dict[str, Scheduler]] = {
     LOCAL.name: LOCAL, **ROWS, "hosts": LISTED, **PBS, **UNSEEN
 }  # fmt: skip
-LAUNCHERS: Final = {SRUN.name: SRUN, EACH_HOST.name: EACH_HOST, TM.name: TM}
+LAUNCHERS: Final = {each.name: each for each in (SRUN, EACH_HOST, TM, LOCAL.launcher)}
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _LONGEST: Final = 60
 """Characters of a reason, of which schedulers show few."""

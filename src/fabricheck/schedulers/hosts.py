@@ -21,6 +21,7 @@ _IDLE: Final = "idle"
 
 EACH_HOST: Final = Launcher(
     name="hosts",
+    starts_mpi=False,
     shares_input=True,
     on_one_node=f"{_EACH_HOST} first",
     on_each_node=f"{_EACH_HOST} 1",

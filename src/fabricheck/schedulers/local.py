@@ -20,7 +20,7 @@ class Local(Scheduler):
     lists_nodes: ClassVar[bool] = True
     holds_nodes: ClassVar[bool] = True
     is_alone: ClassVar[bool] = True
-    launcher: ClassVar[Launcher] = Launcher(name="local")
+    launcher: ClassVar[Launcher] = Launcher(name="local", starts_mpi=False)
 
     def submit(self, name: str, script: Path, log: Path, plan: Mapping[str, Any]) -> str:
         """Start the process."""

@@ -27,6 +27,7 @@ _NODE: Final = re.compile(r"^(\S+)$(?:\n(?!\S).*)*?\n\s+state = (.+)$", re.MULTI
 
 TM: Final = Launcher(
     name="pbs_tm",
+    starts_mpi=False,
     on_one_node=EACH_HOST.on_one_node,
     on_each_node=EACH_HOST.on_each_node,
     example="ssh NODE",

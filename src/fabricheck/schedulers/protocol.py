@@ -68,6 +68,7 @@ class Launcher:
         without_mpi: options for a program that is none of MPI.
         with_mpi: options for one that is; ``{pmi}`` is what the MPI speaks.
         pmis: prints what it can speak to an MPI, on standard error too.
+        starts_mpi: whether its ranks know of each other, as those of an MPI must.
         shares_input: whether every rank reads its standard input.
         on_one_node: behind ``env``, what runs a command on one node of the job.
         on_each_node: behind ``env``, what runs a command once on each node of the job.
@@ -85,6 +86,7 @@ class Launcher:
     without_mpi: tuple[str, ...] = ()
     with_mpi: tuple[str, ...] = ()
     pmis: str = ""
+    starts_mpi: bool = True
     shares_input: bool = False
     on_one_node: str = ""
     on_each_node: str = ""
@@ -109,6 +111,7 @@ class Scheduler:
         shares_nodes: whether its cases are on the same nodes, one after the other, anyway.
         holds_nodes: whether a session may hold nodes for many cases, as ``sweep`` does.
         shortcoming: what it can't do for cases, as far as ReFrame goes, in a sentence.
+        condition: what of it ReFrame's jobs need, in a sentence.
         is_alone: whether this machine is all there is.
         once: options by which a job whose node died ends, and is not begun again on others.
         launcher: what starts a program without MPI once on each node; empty: the partition's.
@@ -137,6 +140,7 @@ class Scheduler:
     shares_nodes: ClassVar[bool] = False
     holds_nodes: ClassVar[bool] = False
     shortcoming: ClassVar[str] = ""
+    condition: ClassVar[str] = ""
     is_alone: ClassVar[bool] = False
     launcher: ClassVar[Launcher] = Launcher(name="")
     lists: ClassVar[tuple[str, ...]] = ()
@@ -244,6 +248,16 @@ class Scheduler:
     def can_stress(self) -> bool:
         """Whether it starts jobs of a stress."""
         return type(self).submit is not Scheduler.submit
+
+    @property
+    def refuses(self) -> tuple[str, ...]:
+        """What of fabricheck cannot run with it, each with the reason."""
+        found = {
+            "checks of health, which ask every node": self.lists_nodes,
+            "fabricheck sweep, whose runs need the same nodes": self.holds_nodes,
+            "fabricheck stress, whose jobs yield their nodes to others": self.can_stress,
+        }
+        return tuple(what for what, can in found.items() if not can)
 
     def running(self, name: str) -> str:
         """The job of a name that waits or runs; empty if there is none."""

@@ -37,6 +37,10 @@ class Lsf(Scheduler):
     """LSF."""
 
     name: str = "LSF"
+    condition: ClassVar[str] = (
+        "ReFrame asks LSF for nodes by -nnodes, which only LSF with IBM's CSM takes: elsewhere no "
+        "case can run"
+    )
     command: str = "bsub"
     says_version: ClassVar[tuple[str, ...]] = ("lsid", "-V")
     words: ClassVar[Mapping[str, str]] = {

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fabricheck.errors import ParseError
+from fabricheck.measures import unread
 from fabricheck.measures.benchmark import MpiBenchmark
 from fabricheck.measures.curve import Curve, Point
 from fabricheck.measures.gpu import GpuPath
@@ -48,6 +49,8 @@ def parse(text: str, source: str, name: str = "") -> Curve:
             f"FC1206 {source}: line {title_number}: expected a title with a version, found "
             f"{lines[title_number - 1]!r}: the title is cut or damaged"
         )
+    if unread.name_of(lines[title_number - 1 : title_number]):
+        raise untitled(lines, source)
     benchmark = _find_benchmark(title["printed"], name, f"{source}: line {title_number}")
     if benchmark.family == "startup":
         return _parse_startup(text, source, benchmark, title["version"])
