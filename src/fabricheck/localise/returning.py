@@ -54,7 +54,7 @@ def returning(cases: pl.DataFrame) -> list[Returning]:
         cases: cases of one system as the history has them, all attempts.
     """
     first = (pl.col("gave") == Level.CRITICAL).any()
-    # As words: Polars makes an Enum of members, to which an imported case's empty level is no value.
+    # As words: Polars makes an Enum of members, which an imported case's empty level is not in.
     second = pl.col("level").is_in([Level.GOOD.value, Level.WARNING.value]).any()
     ran = cases.group_by(*CASE, "session").agg(
         (first & second).alias("returned"),

@@ -79,8 +79,8 @@ class Flux(Scheduler):
 
     name: str = "Flux"
     shortcoming: ClassVar[str] = (
-        "ReFrame asks Flux for one task, whatever a case has, with the cores of one rank, and hands "
-        "on no option: no case on two nodes can run, and ranks on one node share those cores"
+        "ReFrame asks Flux for one task, whatever a case has, with the cores of one rank, and "
+        "hands on no option: no case on two nodes can run, and ranks on one node share those cores"
     )
     command: str = "flux"
     says_version: ClassVar[tuple[str, ...]] = ("flux", "version")

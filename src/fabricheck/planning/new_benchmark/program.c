@@ -2,12 +2,11 @@
  * "@NAME@ BYTES MICROSECONDS Pass" for each size that it is given, if the data is right. Put your
  * own pattern here. */
 #include <mpi.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int main(int argc, char** argv) {
+int main(int argc, char **argv) {
     int rank, ranks, rounds = 1000;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -20,10 +19,8 @@ int main(int argc, char** argv) {
             MPI_Sendrecv(sent, size, MPI_BYTE, right, 0, received, size, MPI_BYTE, left, 0,
                          MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         double time = (MPI_Wtime() - start) / rounds * 1e6;
-        if (memcmp(memset(sent, left + 1, size), received, size))
-            MPI_Abort(MPI_COMM_WORLD, 3);
-        if (rank == 0)
-            printf("@NAME@ %d %.3f Pass\n", size, time);
+        if (memcmp(memset(sent, left + 1, size), received, size)) MPI_Abort(MPI_COMM_WORLD, 3);
+        if (rank == 0) printf("@NAME@ %d %.3f Pass\n", size, time);
         free(sent), free(received);
     }
     return MPI_Finalize();
