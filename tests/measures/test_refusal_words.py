@@ -7,7 +7,7 @@ from fabricheck.errors import ParseError
 from fabricheck.measures.parser import parse
 
 UNREAD = {
-    "osu_latency_mp, which forks below MPI": "# OSU MPI Multi-process Latency Test v5.6.3\n0 0.2\n",
+    "osu_latency_mp": "# OSU MPI Multi-process Latency Test v5.6.3\n0 0.2\n",
     "mpiGraph": "START mpiGraph v1.6\n",
     "iperf3": "[ ID] Interval           Transfer     Bitrate\n",
     "iperf": "Client connecting to n2, TCP port 5001\n",
