@@ -160,7 +160,7 @@ def words(runs: list[Run]) -> Iterator[str]:
             [r.named for r in here if r.target == f"{node}:{card}"]
             for node in NODES for card in CARDS
         ]  # fmt: skip
-        least = min(of, key=lambda each: (sum(each), -len(each)))
+        least = max(of, key=lambda each: len(each) - sum(each))
         yield f"| {fault} | {sum(least)} of {len(least)} | {_false(here)} |"
     yield f"| {HEALTHY} | - | {_false([r for r in runs if not r.target])} |"
 
@@ -231,7 +231,7 @@ def places(node: str, card: int, fault: str) -> dict[str, bool]:
     own, far = (f"{each} {device(each, card)}" for each in (node, other))
     port = f"Card {PORTS[card]} of "
     if fault.startswith("rate"):
-        return {f"{port}{node} sends": True}
+        return {f"{port}{node} is slow": True}
     # A cable has two ends; what has a smaller MTU, or no name, measures otherwise, too.
     return {own: True, port: False} | ({far: False} if fault == "link down" else {})
 

@@ -41,6 +41,7 @@ def test_what_is_not_proved_or_not_measured_is_said(
     assert shown(tmp_path, *cases[:1], case("bw", "shm", Status.SKIPPED))
     every = [case(b, t, Status.GOOD) for b in ("latency", "bw") for t in ("shm", "tcp_lo")]
     assert not shown(tmp_path, *every)
+    assert shown(tmp_path, *every[:-1], case("bw", "tcp_lo", Status.GOOD, evidence=""))
 
 
 def test_a_directory_of_other_files_is_left_alone(tmp_path: Path) -> None:

@@ -30,7 +30,16 @@ def test_a_folder_has_all_parts_by_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "code"), [("Halo", "FC0954"), ("../x", "FC0954"), ("latency", "FC0955")]
+    ("name", "code"),
+    [
+        ("Halo", "FC0954"),
+        ("../x", "FC0954"),
+        ("latency", "FC0955"),
+        ("osu", "FC0955"),
+        ("class", "FC0955"),
+        ("none", "FC0955"),
+        ("mpi_collective", "FC0955"),
+    ],
 )
 def test_a_name_that_can_be_none_is_refused(tmp_path: Path, name: str, code: str) -> None:
     with refused(code):

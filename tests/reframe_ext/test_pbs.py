@@ -22,6 +22,8 @@ pytestmark = pytest.mark.integration
 DATA = Path(__file__).parents[1] / "data" / "pbs"
 RUNS, WALLTIME, DELETED, NEVER, UNKNOWN = (f"{number}.login" for number in (4, 0, 3, 2, 77))
 
+MOM_GONE = "{ echo 'qdel: Server could not connect to MOM 4.login' >&2; exit 1; }"
+
 
 class Commands:
     """Stand-ins for the commands of PBS, which print what it printed."""
@@ -29,7 +31,7 @@ class Commands:
     def __init__(self, place: Path) -> None:
         self.place, self.ended = place, place / "ended"
         self.put("pbsnodes", f"cat {DATA}/pbsnodes.txt")
-        self.put("qdel", f'echo "$*" >>{self.ended}; [ "$1" = -W ]')
+        self.put("qdel", f'echo "$*" >>{self.ended}; [ "$1" = -W ] || {MOM_GONE}')
         self.history(kept=True)
 
     def put(self, name: str, script: str) -> None:

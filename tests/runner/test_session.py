@@ -159,6 +159,7 @@ def test_what_had_ended_before_an_interrupt_has_a_verdict(
 
     def interrupted(*_: object) -> int:
         append(tmp_path / "perflogs", [case(1, session=session(), id="a", level="critical")])
+        append(tmp_path / "perflogs", [case(3, session=session(), id="c", result="fail", level="")])
         append(
             tmp_path / "perflogs", [case(2, session=session(), id="b", result="abort", level="")]
         )
@@ -168,6 +169,6 @@ def test_what_had_ended_before_an_interrupt_has_a_verdict(
     with pytest.raises(KeyboardInterrupt) as ended:
         run(tmp_path, RunSelection("local"))
     assert str(ended.value).startswith(
-        "ended; 1 of the cases had ended (1 critical), the others were cancelled; verdict so far: "
-        "critical: fabricheck report --session "
+        "ended; 2 of the cases had ended (1 critical, 1 failed), the others were cancelled; "
+        "verdict so far: failed: fabricheck report --session "
     )

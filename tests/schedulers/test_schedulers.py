@@ -126,6 +126,15 @@ def test_states_that_openpbs_printed() -> None:
     assert PBS is scheduler_of("pbspro") is scheduler_of("openpbs")
 
 
+def test_a_node_of_openpbs_with_jobs_on_some_of_its_cpus_is_not_free() -> None:
+    begin, end = SEEN.split("     state = free\n", 1)
+    shared = PBS.read_states(f"{begin}     state = free\n     jobs = 7.login/0\n{end}")
+    assert shared["n1"] == "free, with jobs"
+    assert not PBS.is_free(shared["n1"])
+    assert not PBS.partitions(lambda _: "n1\n     state = free\n"), "Torque's has no version"
+    assert PBS.partitions(lambda _: SEEN)
+
+
 def test_what_openpbs_said_of_a_job() -> None:
     assert PBS.time_limit.search("=>> PBS: job killed: walltime 10 exceeded limit 3")
     assert PBS.own_line.match("=>> PBS: job killed: walltime 10 exceeded limit 3")

@@ -53,7 +53,7 @@ def try_(
         fabricheck try /tmp/first && cd /tmp/first && fabricheck report
     """
     start = time.monotonic()
-    place = directory.absolute()
+    place = directory.resolve()  # ReFrame leaves no ".." in what it records
     if place.exists() and not (place / "perflogs").is_dir() and any(place.iterdir()):
         raise FabricheckError(
             f"FC0953 expected a directory of an earlier try, an empty one or none, found files in "
@@ -78,13 +78,13 @@ def try_(
     found = load(place / "perflogs", recorded)
     compared = Compared(None, [place / "sites", SUITE / "sites"], [SUITE / "references"])
     missing = _show(found, transports, place)
-    show(found, html=place / "reports" / "fabricheck.html", table=False, compared=compared)
+    code = show(found, html=place / "reports" / "fabricheck.html", table=False, compared=compared)
     typer.echo(_MORE + f"\n{time.monotonic() - start:.0f} s")
-    raise typer.Exit(int(missing or not all(case.status.passes for case in found.cases)))
+    raise typer.Exit(int(missing or code != 0))
 
 
 def _show(run: ReportedRun, transports: Sequence[str], place: Path) -> bool:
-    """Show the figures and what proves them; whether a case is missing or not measured."""
+    """Show the figures and what proves them; whether a case is missing, or one without proof."""
     console = open_console()
     cases = {(case.transport, case.benchmark): case for case in run.cases}
     wanted = [(transport, name) for transport in transports for name in _UNITS]
@@ -103,7 +103,11 @@ def _show(run: ReportedRun, transports: Sequence[str], place: Path) -> bool:
     console.print()
     for line in _proofs(cases, wanted):
         console.print(line, soft_wrap=True)
-    return any(key not in cases or cases[key].status is Status.SKIPPED for key in wanted)
+    return not all(key in cases and _is_proved(cases[key]) for key in wanted)
+
+
+def _is_proved(case: ReportedCase) -> bool:
+    return case.status not in (Status.UNTRUSTED, Status.SKIPPED) and bool(case.evidence)
 
 
 def _proofs(
@@ -115,7 +119,7 @@ def _proofs(
         case = cases.get(key)
         if case is None:
             yield f"NOT MEASURED  {words}: this MPI does not offer it on this machine"
-        elif case.status is Status.UNTRUSTED or not case.evidence:
+        elif not _is_proved(case):
             cause = case.causes[0] if case.causes else "no evidence in the record"
             yield f"NOT PROVED    {words} ({case.status}): {cause}"
         else:

@@ -57,12 +57,12 @@ def _module(folder: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(f"{_PROGRAMS.__name__}.{folder}.{name}")
     except (Exception, SystemExit) as error:
-        if isinstance(error, FabricheckError) or _FOLDERS[folder].parent == Path(
+        if isinstance(error, FabricheckError) or FOLDERS[folder].parent == Path(
             _PROGRAMS.__path__[0]
         ):
             raise
         raise FabricheckError(
-            f"FC1116 {_FOLDERS[folder] / name}.py: expected a module of Python, found "
+            f"FC1116 {FOLDERS[folder] / name}.py: expected a module of Python, found "
             f"{type(error).__name__}: {error}: correct it"
         ) from error
 
@@ -75,7 +75,7 @@ def _part(folder: str, part: Part[Offer]) -> Offer | None:
 
 def _entries() -> dict[str, Entries]:
     """The entries of each folder, first of those that measure a layer of the software."""
-    found = {name: offer for name in _FOLDERS if (offer := _part(name, _OF_ENTRIES))}
+    found = {name: offer for name in FOLDERS if (offer := _part(name, _OF_ENTRIES))}
     taken: dict[tuple[str, str], str] = {}
     for folder, each in found.items():
         _check(folder, each, taken)
@@ -89,7 +89,7 @@ def _entries() -> dict[str, Entries]:
 
 def _check(folder: str, entries: Entries, taken: dict[tuple[str, str], str]) -> None:
     """No family, check class or benchmark has the name of another's."""
-    file = _FOLDERS[folder] / "entries.py"
+    file = FOLDERS[folder] / "entries.py"
     families = {family.name for family in entries.FAMILIES}
     checks = {*getattr(entries, "DERIVED", ()), *(c for f in entries.FAMILIES for c in f.checks)}
     for kind, names in (
@@ -109,7 +109,7 @@ def _check(folder: str, entries: Entries, taken: dict[tuple[str, str], str]) -> 
             )
 
 
-_FOLDERS = _folders()
+FOLDERS = _folders()
 _ENTRIES = _entries()
 _FOLDER_OF = {name: folder for folder, each in _ENTRIES.items() for name in each.BENCHMARKS}
 
@@ -149,7 +149,7 @@ def folder_of(benchmark: str) -> Path | None:
     """The directory of a benchmark's folder; ``None`` for what is no benchmark of the registry."""
     if benchmark not in _FOLDER_OF:
         return None
-    return _FOLDERS[_FOLDER_OF[benchmark]]
+    return FOLDERS[_FOLDER_OF[benchmark]]
 
 
 def programs_of(benchmarks: Iterable[str]) -> list[str]:

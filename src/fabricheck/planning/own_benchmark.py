@@ -1,11 +1,12 @@
 """A folder with a benchmark of one's own, that runs and is judged as it is written."""
 
 import re
+from keyword import iskeyword
 from pathlib import Path
 from typing import Final
 
 from fabricheck.errors import FabricheckError
-from fabricheck.measures.registry import FAMILIES, REGISTRY
+from fabricheck.measures.registry import CHECKS, FAMILIES, FOLDERS, REGISTRY
 
 _TEMPLATE: Final = Path(__file__).with_name("new_benchmark")
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{1,40}", re.ASCII)
@@ -29,12 +30,16 @@ def write_benchmark(directory: Path, name: str) -> Path:
             "FC0954 expected a name of small letters, digits and '_' that begins with a letter, "
             f"found {name!r}: choose another"
         )
-    if name in REGISTRY or name in FAMILIES:
+    check = "".join(map(str.capitalize, name.split("_")))
+    if iskeyword(name) or iskeyword(check) or check in CHECKS or {name} & {
+        *REGISTRY, *FAMILIES, *FOLDERS
+    }:  # fmt: skip
         raise FabricheckError(
-            f"FC0955 expected a name that no benchmark has, found {name}: choose another"
+            "FC0955 expected a name that no benchmark, program, check or word of Python has, found "
+            f"{name}: choose another"
         )
     folder = directory / name
-    words = {"@NAME@": name, "@CLASS@": "".join(map(str.capitalize, name.split("_")))}
+    words = {"@NAME@": name, "@CLASS@": check}
     try:
         folder.mkdir(parents=True)
         for path in sorted(filter(Path.is_file, _TEMPLATE.iterdir())):

@@ -89,7 +89,7 @@ class PbsScheduler(NamedNodes, PbsProJobScheduler):
         if not (self._hosts or _named(job)):
             return f"{count}:{chunk}"
         states = PBS.known_states()
-        names = [each for each in self.allowed(job) if not PBS.is_silent(states.get(each, ""))]
+        names = [each for each in self.allowed(job) if not _is_out(states.get(each, ""))]
         if len(names) < count:
             raise JobSchedulerError(
                 f"expected {count} nodes of {self.allowed(job)} that answer, found "
@@ -144,6 +144,10 @@ def _is_late(job: PbsJob) -> bool:
 
 def _silent(states: dict[str, str]) -> str:
     return "".join(f"; node {n} is {state}" for n, state in states.items() if PBS.is_silent(state))
+
+
+def _is_out(state: str) -> bool:
+    return PBS.is_silent(state) or "offline" in state
 
 
 def own_name(scheduler: str) -> str:

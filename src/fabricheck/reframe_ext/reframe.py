@@ -86,7 +86,8 @@ class NamedNodes:
 
     def filternodes(self, job: Any, nodes: Iterable[Any]) -> set[Any]:
         """Those that a job may have."""
-        return {node for node in nodes if node.name in self.allowed(job)}
+        allowed = self.allowed(job)
+        return {node for node in nodes if node.name in allowed}
 
 
 def extras_of(scheduler: Any) -> Any:

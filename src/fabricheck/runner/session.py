@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import Final, TextIO
 from urllib.parse import quote
 
 from fabricheck.errors import FabricheckError
@@ -116,13 +116,17 @@ def run(
     return code, session
 
 
+_NOT_ENDED: Final = (Status.ABORTED, Status.SKIPPED, Status.NOT_RUN)
+
+
 def _so_far(perflogs: Path, session: str) -> str:
     """What a session that was interrupted has in the record: what ran, and the verdict on it."""
     try:
-        cases = load(perflogs, session).cases
+        run = load(perflogs, session)
+        found = [case.status for case in (*run.failed_builds, *run.cases)]
     except FabricheckError:
-        cases = ()
-    ran = Counter(case.status for case in cases if case.status.measured)
+        found = []
+    ran = Counter(each for each in found if each not in _NOT_ENDED)
     if not ran:
         return "no case had ended, so there is no verdict"
     counts = ", ".join(f"{number} {status}" for status, number in ran.items())

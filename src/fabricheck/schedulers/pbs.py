@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from fabricheck.asking import UnansweredError, ask, told
+from fabricheck.asking import PATIENCE, UnansweredError, ask, told
 from fabricheck.nodes.names import fold
 from fabricheck.schedulers.hosts import EACH_HOST, of_launchers
 from fabricheck.schedulers.protocol import Launcher, Partition, Run, Scheduler
@@ -21,8 +21,12 @@ NAME: Final = "openpbs"
 _SHELL: Final = str(Path(__file__).with_name("pbs_shell.sh"))
 _OF_SITES: Final = ("FABRICHECK_ROOT", "FABRICHECK_SITES")
 """What site files name."""
-_NODE: Final = re.compile(r"^(\S+)$(?:\n(?!\S).*)*?\n\s+state = (.+)$", re.MULTILINE)
+_ANSWERS: Final = (0, 35, 153)
+"""Exit codes of ``qstat``: all is said; a job has ended; a job is unknown."""
+_NODE: Final = re.compile(r"^(\S+)$((?:\n[^\S\n].*)*)", re.MULTILINE)
 """A node of ``pbsnodes -a``: its name at the margin, its attributes below."""
+_STATE: Final = re.compile(r"^\s+state = (.+)$", re.MULTILINE)
+_HAS_JOBS: Final = re.compile(r"^\s+jobs = \S", re.MULTILINE)
 
 
 TM: Final = Launcher(
@@ -68,12 +72,19 @@ class Pbs(Scheduler):
     silent: ClassVar[re.Pattern[str]] = re.compile(r"\b(down|state-unknown|stale|unresolvable)\b")
 
     def read_states(self, text: str) -> dict[str, str]:
-        """The states that ``pbsnodes -a`` printed."""
-        return dict(_NODE.findall(text))
+        """The states that ``pbsnodes -a`` printed; one that is free in part has jobs."""
+        states = {}
+        for name, attributes in _NODE.findall(text):
+            if found := _STATE.search(attributes):
+                busy = ", with jobs" if _HAS_JOBS.search(attributes) else ""
+                states[name] = found[1] + (busy if found[1] == self.idle else "")
+        return states
 
     def partitions(self, run: Run) -> list[Partition]:
         """All nodes as one: what a queue may have of them it does not say."""
-        names = self.read_states(run(self.lists))
+        text = run(self.lists)
+        # Torque's command of that name prints the same, and no version.
+        names = self.read_states(text) if "pbs_version" in text else {}
         return [Partition("nodes", len(names), fold(names))] if names else []
 
     def partition_settings(self, name: str) -> dict[str, Any]:
@@ -97,11 +108,12 @@ class Pbs(Scheduler):
         return None if going is None else {**kept, **going}
 
     def end(self, number: str) -> None:
-        """End a job; by force, where its first node no longer answers."""
+        """End a job; by force, where its first node (its MoM) no longer answers."""
         try:
             ask(["qdel", number])
-        except UnansweredError:
-            told(["qdel", "-W", "force", number])
+        except UnansweredError as error:
+            if "MOM" in str(error).upper():
+                told(["qdel", "-W", "force", number])
 
 
 PBS: Final = Pbs()
@@ -110,14 +122,16 @@ ROWS: Final[Mapping[str, Scheduler]] = dict.fromkeys((NAME, "pbs", "pbspro"), PB
 
 
 def _jobs(*words: str) -> dict[str, dict[str, Any]] | None:
-    # Its exit code says that one of them is unknown.
-    done = subprocess.run(
-        ["qstat", "-f", "-F", "json", *words],
-        capture_output=True, text=True, errors="replace", check=False,
-    )  # fmt: skip
     try:
+        done = subprocess.run(
+            ["qstat", "-f", "-F", "json", *words],
+            capture_output=True, text=True, errors="replace", check=False, timeout=PATIENCE,
+        )  # fmt: skip
+        # Without a history it may fail at "-x" in any way, and is asked again.
+        if "-x" not in words and done.returncode not in _ANSWERS:
+            return None
         return dict(json.loads(done.stdout, strict=False).get("Jobs", {}))
-    except json.JSONDecodeError:
+    except (OSError, subprocess.TimeoutExpired, json.JSONDecodeError):
         return None
 
 

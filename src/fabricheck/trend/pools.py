@@ -172,7 +172,9 @@ def silent(gone: Sequence[SeriesKey], there: Sequence[SeriesKey]) -> Iterator[st
     left = set(gone)
     for scope in _SCOPES:
         alive = {_label(key, scope) for key in there}
-        for label in sorted({_label(key, scope) for key in left} - alive):
+        lost_labels = {_label(key, scope) for key in left} - alive
+        # What was imported has no transport: that is no pool.
+        for label in sorted(each for each in lost_labels if scope == tuple(CASE) or all(each)):
             lost = {key for key in left if _label(key, scope) == label}
             left -= lost
             one = replace(next(iter(lost)), metric="", statistic="", size=None)
