@@ -97,8 +97,7 @@ def can_run(benchmark: MpiBenchmark, placement: Placement, environment: dict[str
     family, transport = environment["extras"]["mpi_family"], placement.transport.name
     if family not in families(transport):
         return False
-    said = {choice(each, transport).statement for each in families(transport)}
-    needs |= {"ofi"} if Statement.PROVIDER in said else set()
+    needs |= {"ofi"} if choice(family, transport).statement is Statement.PROVIDER else set()
     return needs <= features
 
 

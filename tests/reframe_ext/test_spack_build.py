@@ -202,7 +202,7 @@ def test_a_missing_spack_is_named_with_what_to_do(ran: Callable[..., Ran]) -> No
     ("changes", "message"),
     [
         ({"extras": {"mpi_family": "openmpi"}}, "as extras.mpi_spec of environment openmpi"),
-        ({"variables": {"FABRICHECK_STORE": ""}}, "found no FABRICHECK_STORE: run ci/spack-boot"),
+        ({"variables": {"FABRICHECK_STORE": ""}}, "found no FABRICHECK_STORE: set Spack up"),
     ],
 )
 def test_what_the_environment_lacks_is_named(
