@@ -46,9 +46,9 @@ def test_lost_packets_are_counted_and_do_less_harm_where_they_most_show(
         assert 0 < result["error"] < 0.2
         assert 0.9 < result["checked"] < 1
         assert (result["sums_unchecked"], result["valid"]) == (0, True)
-    # Which packets are lost depends on the order in which ranks send: 0.20 to 0.32 in 80 pairs of
-    # runs, and 1 without the transform.
-    assert spread["peak_error"] <= 0.5 * plain["peak_error"]
+    # Which packets are lost depends on the order in which ranks send. With the small blocks 0.46 in
+    # 30 pairs of runs and 0.50 on busy CPUs, with the others less; 1 without the transform.
+    assert spread["peak_error"] <= 0.7 * plain["peak_error"]
 
 
 @pytest.mark.parametrize("how", ["--hadamard-block=16384", "--no-hadamard"])
