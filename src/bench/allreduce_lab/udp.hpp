@@ -45,7 +45,8 @@ class Udp : public UdpTransport {
           own_(static_cast<std::size_t>(meeting.rank())),
           ranks_(static_cast<std::size_t>(meeting.size())), run_(meeting.run_word()),
           inject_loss_(options.inject_loss), bound_(bound), calibrates_(calibrates),
-          calibrated_(options.bound == 0), longest_(std::max(bound, options.timeout / 2)),
+          rises_(options.bound == 0 && options.environment == Network::Elastic),
+          longest_(std::max(bound, options.timeout / 2)),
           socket_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
           early_{EarlyEnd(bound), EarlyEnd(bound)}, incast_(meeting.size()),
           rate_(static_cast<double>(options.rate) * 1e6 / 8), peer_timeouts_(ranks_),
@@ -84,10 +85,8 @@ class Udp : public UdpTransport {
     }
     void skip() override { slot(PacketKind::Gather, current_).skips = true; }
     [[nodiscard]] bool skips() const override { return slot(PacketKind::Gather, current_).skips; }
-    // A t_B that was given stays as it is.
-    void lengthen() override {
-        bound_ = calibrated_ ? std::min(kLonger * bound_, longest_) : bound_;
-    }
+    // A t_B that was given stays as it is; so does one of bursts, which are to be cut, and end.
+    void lengthen() override { bound_ = rises_ ? std::min(kLonger * bound_, longest_) : bound_; }
     [[nodiscard]] double bound() const override { return bound_; }
     [[nodiscard]] const Odd& odd() const override { return odd_; }
     [[nodiscard]] const Arrivals& arrivals() const override { return arrivals_; }
@@ -121,7 +120,7 @@ class Udp : public UdpTransport {
     std::uint64_t inject_loss_;
     double bound_;
     bool calibrates_;
-    bool calibrated_;
+    bool rises_;
     double longest_;
     Descriptor socket_;
     std::vector<sockaddr_in> peers_;
