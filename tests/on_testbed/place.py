@@ -113,3 +113,26 @@ class Place:
         cases = [each for each in found if isinstance(each, CaseEntry) and each.session == session]
         # The last attempt of each.
         return list({(each.id, each.environ): each for each in cases if not each.fixture}.values())
+
+
+def all_good_and_proved(cases: list[CaseEntry], said: str) -> None:
+    """A smoke run of both MPIs on all hosts: nothing worse than a warning, and all on the network.
+
+    Args:
+        cases: what was recorded.
+        said: what the run printed, shown where a case is worse.
+    """
+    assert {each.level for each in cases} <= {"good", "warning"}, said
+    for environ in ("openmpi", "mpich"):
+        of_two = [each for each in cases if each.environ == environ and each.num_nodes == 2]
+        assert {each.benchmark for each in of_two} >= {"latency", "bw", "bibw"}
+        assert {len(each.nodes) for each in of_two} == {2}
+        proofs = [
+            (each.transport, each.evidence) for each in of_two if each.check == "MpiPointToPoint"
+        ]
+        assert [each for each in proofs if "eth0" not in each[1]] == []
+    [health] = [each for each in cases if each.check == "NodeHealth" and not each.mpi]
+    assert health.nodes == HOSTS
+    # Each host answered, so that the clocks were compared.
+    assert "clocks known to" in health.evidence
+    assert {node for each in cases if each.check == "UcxPerftest" for node in each.nodes} > {"n1"}

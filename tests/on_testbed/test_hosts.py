@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.on_testbed.place import ENVIRONS, HOSTS, Place
+from tests.on_testbed.place import ENVIRONS, HOSTS, Place, all_good_and_proved
 from tests.waiting import wait_until
 
 from fabricheck.provenance import SUITE
@@ -62,20 +62,7 @@ def place(can_run_testbeds: None, tmp_path_factory: pytest.TempPathFactory) -> I
 
 def test_all_is_good_and_proved_by_either_launcher(place: Listed) -> None:
     cases = place.run("--tag=smoke", *(f"--environ={each}" for each in ENVIRONS))
-    assert {each.level for each in cases} <= {"good", "warning"}, place.said.stdout
-    for environ in ("openmpi", "mpich"):
-        of_two = [each for each in cases if each.environ == environ and each.num_nodes == 2]
-        assert {each.benchmark for each in of_two} >= {"latency", "bw", "bibw"}
-        assert {len(each.nodes) for each in of_two} == {2}
-        proofs = [
-            (each.transport, each.evidence) for each in of_two if each.check == "MpiPointToPoint"
-        ]
-        assert [each for each in proofs if "eth0" not in each[1]] == []
-    [health] = [each for each in cases if each.check == "NodeHealth" and not each.mpi]
-    assert health.nodes == HOSTS
-    # Each host read the launcher's standard input: the clocks were compared.
-    assert "clocks known to" in health.evidence
-    assert {node for each in cases if each.check == "UcxPerftest" for node in each.nodes} > {"n1"}
+    all_good_and_proved(cases, place.said.stdout)
 
 
 def test_open_mpi_5_starts_its_daemons_by_the_remote_shell(place: Listed) -> None:

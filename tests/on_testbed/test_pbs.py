@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.on_testbed.place import HOSTS, Place
+from tests.on_testbed.place import HOSTS, Place, all_good_and_proved
 from tests.waiting import wait_until
 
 from fabricheck.provenance import SUITE
@@ -99,19 +99,7 @@ def test_all_is_good_and_proved_by_either_launcher(cluster: Cluster) -> None:
     plan = json.loads(cluster.ask("plan", "--system=pbs", "--tag=smoke", "--json").stdout)
     cases = cluster.run("--tag=smoke")
     assert len(cases) == len(plan["cases"])
-    assert {each.level for each in cases} <= {"good", "warning"}, cluster.said.stdout
-    for environ in ("openmpi", "mpich"):
-        of_two = [each for each in cases if each.environ == environ and each.num_nodes == 2]
-        assert {each.benchmark for each in of_two} >= {"latency", "bw", "bibw"}
-        assert {len(each.nodes) for each in of_two} == {2}
-        proofs = [
-            (each.transport, each.evidence) for each in of_two if each.check == "MpiPointToPoint"
-        ]
-        assert [each for each in proofs if "eth0" not in each[1]] == []
-    [health] = [each for each in cases if each.check == "NodeHealth" and not each.mpi]
-    assert health.nodes == HOSTS
-    assert "clocks known to" in health.evidence
-    assert {node for each in cases if each.check == "UcxPerftest" for node in each.nodes} > {"n1"}
+    all_good_and_proved(cases, cluster.said.stdout)
 
 
 def test_nodes_are_located(cluster: Cluster) -> None:

@@ -32,7 +32,7 @@ _LOOK_SECONDS: Final = 20
 _SAYS: Final = "=>> PBS: "
 """How a line of PBS begins in a job's errors."""
 _OURS: Final = re.compile(r"--(nodelist|exclude)=(.*)")
-"""What PBS has no option for: it is told the nodes."""
+"""PBS has no option for these: a job names its nodes instead."""
 
 
 @register_launcher(TM.name)

@@ -1,6 +1,6 @@
 /* Each rank sends a message to its right neighbour and receives one from its left. Prints a row
- * "@NAME@ BYTES MICROSECONDS Pass" for each size that it is given, if the data is right. Put your
- * own pattern here. */
+ * "@NAME@ BYTES ROUNDS MICROSECONDS Pass" for each size that it is given, if the data is right.
+ * Put your own pattern here. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ int main(int argc, char **argv) {
                          MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         double time = (MPI_Wtime() - start) / rounds * 1e6;
         if (memcmp(memset(sent, left + 1, size), received, size)) MPI_Abort(MPI_COMM_WORLD, 3);
-        if (rank == 0) printf("@NAME@ %d %.3f Pass\n", size, time);
+        if (rank == 0) printf("@NAME@ %d %d %.3f Pass\n", size, rounds, time);
         free(sent), free(received);
     }
     return MPI_Finalize();
