@@ -14,7 +14,7 @@ PBSNODES = (Path(__file__).parents[1] / "data" / "pbs" / "pbsnodes.txt").read_te
 
 
 def run(command: Sequence[str]) -> str:
-    if command == ("pbsnodes", "-a"):
+    if command == ("pbsnodes", "-av"):
         return PBSNODES
     if command[0] != "ssh":
         raise MissingError(command[0])

@@ -125,6 +125,20 @@ def test_a_partition_may_have_some_of_the_nodes(tmp_path: Path) -> None:
         assert {node.name for node in made.allnodes()} == {"n1", "n2", "n4"}
 
 
+def test_a_host_that_pbs_does_not_know_gets_no_job(tmp_path: Path, commands: Commands) -> None:
+    for made in scheduler(tmp_path, {"hosts": ["n[1-2]", "n9"]}):
+        for state, names in (("avail", {"n1"}), ("all", {"n1", "n2", "n9"})):
+            found = made.filternodes_by_state(made.allnodes(), state)
+            assert {node.name for node in found} == names
+        job = a_job(tmp_path)
+        assert "host=n9" not in asked(made, job)[0]
+        job.options = ["--exclude=n1"]
+        with pytest.raises(JobSchedulerError, match=r"found n2; node n4 .*; PBS knows no n9: name"):
+            asked(made, job)
+        commands.put("pbsnodes", "exit 1")
+        assert "host=n9" in asked(made, job)[0], "it may be up for all that is known"
+
+
 @pytest.mark.usefixtures("commands")
 def test_nodes_that_can_run_a_job_are_told(made: PbsScheduler, tmp_path: Path) -> None:
     nodes = made.filternodes(a_job(tmp_path), made.allnodes())

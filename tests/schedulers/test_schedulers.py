@@ -135,6 +135,50 @@ def test_a_node_of_openpbs_with_jobs_on_some_of_its_cpus_is_not_free() -> None:
     assert PBS.partitions(lambda _: SEEN)
 
 
+# As OpenPBS 20.0.0 printed them (its pull request 1931), but for names of hosts and states.
+VNODES = """\
+{0}
+     Mom = {1}
+     Port = 15002
+     pbs_version = 20.0.0
+     ntype = PBS
+     state = {2}
+     resources_available.arch = linux
+     resources_available.host = {1}
+     resources_available.vnode = {0}
+     in_multivnode_host = 1
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("sockets", "host"),
+    [
+        (("free", "free"), "free"),
+        (("free", "job-exclusive"), "job-exclusive"),
+        (("job-exclusive", "free"), "job-exclusive"),
+        (("free", "offline"), "offline"),
+        (("offline", "down,offline"), "down,offline"),
+        (("down", "free"), "down"),
+    ],
+)
+def test_vnodes_of_one_host_are_one_host_in_the_worst_state(
+    sockets: tuple[str, ...], host: str
+) -> None:
+    printed = VNODES.format("n1", "n1", "free")
+    for number, state in enumerate(sockets):
+        printed += VNODES.format(f"n1[{number}]", "n1", state)
+    assert PBS.read_states(printed) == {"n1": host}
+    assert PBS.is_free(host) is (host == "free")
+    [all_nodes] = PBS.partitions(lambda _: printed + VNODES.format("ip-0A001007", "n2", "free"))
+    assert (all_nodes.nodes, all_nodes.names) == (2, "n[1-2]")
+
+
+def test_vnodes_are_asked_for_only_where_there_are_some() -> None:
+    assert PBS.asks_states == ("pbsnodes", "-av")
+    assert UNSEEN["torque"].asks_states == ("pbsnodes", "-a")
+
+
 def test_what_openpbs_said_of_a_job() -> None:
     assert PBS.time_limit.search("=>> PBS: job killed: walltime 10 exceeded limit 3")
     assert PBS.own_line.match("=>> PBS: job killed: walltime 10 exceeded limit 3")

@@ -62,9 +62,11 @@ class PbsScheduler(NamedNodes, PbsProJobScheduler):
 
     def filternodes_by_state(self, nodelist: Iterable[Any], state: str) -> set[Any]:
         """Those in a state; all of them for ``all``."""
-        states = {} if state == "all" else PBS.node_states()
+        if state == "all":
+            return {*nodelist}
+        states = PBS.node_states()
         wanted = PBS.idle if state in ("avail", "idle") else state
-        return {node for node in nodelist if states.get(node.name, wanted) == wanted}
+        return {node for node in nodelist if states.get(node.name) == wanted}
 
     def emit_preamble(self, job: PbsJob) -> list[str]:
         """Its options, and what launchers of MPIs need."""
@@ -88,12 +90,15 @@ class PbsScheduler(NamedNodes, PbsProJobScheduler):
         count = max(1, -(-(job.num_tasks or 1) // per_node))
         if not (self._hosts or _named(job)):
             return f"{count}:{chunk}"
-        states = PBS.known_states()
-        names = [each for each in self.allowed(job) if not _is_out(states.get(each, ""))]
+        states, allowed = PBS.known_states(), self.allowed(job)
+        unknown = [each for each in allowed if states and each not in states]
+        out = {*unknown, *(each for each, state in states.items() if _is_out(state))}
+        names = [each for each in allowed if each not in out]
         if len(names) < count:
+            nobody = f"; PBS knows no {NodeSet.fromlist(unknown)}" if unknown else ""
             raise JobSchedulerError(
-                f"expected {count} nodes of {self.allowed(job)} that answer, found "
-                f"{NodeSet.fromlist(names) or 'none'}{_silent(states)}: name others"
+                f"expected {count} nodes of {allowed} that answer, found "
+                f"{NodeSet.fromlist(names) or 'none'}{_silent(states)}{nobody}: name others"
             )
         free_first = sorted(names, key=lambda name: not PBS.is_free(states.get(name, "")))
         return "+".join(f"1:host={name}:{chunk}" for name in free_first[:count])

@@ -24,7 +24,8 @@ _OF_SITES: Final = ("FABRICHECK_ROOT", "FABRICHECK_SITES")
 _ANSWERS: Final = (0, 35, 153)
 """Exit codes of ``qstat``: all is said; a job has ended; a job is unknown."""
 _NODE: Final = re.compile(r"^(\S+)$((?:\n[^\S\n].*)*)", re.MULTILINE)
-"""A node of ``pbsnodes -a``: its name at the margin, its attributes below."""
+"""A vnode of ``pbsnodes -av``: its name at the margin, its attributes below."""
+_HOST: Final = re.compile(r"^\s+resources_available\.host = (.+)$", re.MULTILINE)
 _STATE: Final = re.compile(r"^\s+state = (.+)$", re.MULTILINE)
 _HAS_JOBS: Final = re.compile(r"^\s+jobs = \S", re.MULTILINE)
 
@@ -48,7 +49,7 @@ class Pbs(Scheduler):
     once: tuple[str, ...] = ("-r n",)
     lists_nodes: ClassVar[bool] = True
     launcher: ClassVar[Launcher] = TM
-    lists: ClassVar[tuple[str, ...]] = ("pbsnodes", "-a")
+    lists: ClassVar[tuple[str, ...]] = ("pbsnodes", "-av")
     says_version: ClassVar[tuple[str, ...]] = ("qstat", "--version")
     # A reservation of PBS is a queue; a job names its nodes itself.
     words: ClassVar[Mapping[str, str]] = {
@@ -72,13 +73,22 @@ class Pbs(Scheduler):
     silent: ClassVar[re.Pattern[str]] = re.compile(r"\b(down|state-unknown|stale|unresolvable)\b")
 
     def read_states(self, text: str) -> dict[str, str]:
-        """The states that ``pbsnodes -a`` printed; one that is free in part has jobs."""
-        states = {}
-        for name, attributes in _NODE.findall(text):
+        """The states of hosts, as ``pbsnodes`` printed them; one that is free in part has jobs.
+
+        A host may be several vnodes, such as one for each socket, with states of their own: the
+        worst is its. (Without ``-v`` PBS prints "<various>" for such a host.)
+        """
+        states: dict[str, str] = {}
+        for vnode, attributes in _NODE.findall(text):
             if found := _STATE.search(attributes):
                 busy = ", with jobs" if _HAS_JOBS.search(attributes) else ""
-                states[name] = found[1] + (busy if found[1] == self.idle else "")
+                state = found[1] + (busy if found[1] == self.idle else "")
+                host = named[1] if (named := _HOST.search(attributes)) else vnode
+                states[host] = max(states.get(host, self.idle), state, key=self._badness)
         return states
+
+    def _badness(self, state: str) -> tuple[bool, bool, bool]:
+        return self.is_silent(state), "offline" in state, not self.is_free(state)
 
     def partitions(self, run: Run) -> list[Partition]:
         """All nodes as one: what a queue may have of them it does not say."""

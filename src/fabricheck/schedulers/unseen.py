@@ -18,13 +18,14 @@ from fabricheck.schedulers.protocol import Launcher, Scheduler
 
 @dataclass(frozen=True, kw_only=True)
 class Torque(Pbs):
-    """Torque, whose reason is a note; ReFrame lists no nodes of it."""
+    """Torque, whose reason is a note, and which has no vnodes; ReFrame lists no nodes of it."""
 
     name: str = "Torque"
     lists_nodes: ClassVar[bool] = False
     launcher: ClassVar[Launcher] = Launcher(name="")
     by_name: ClassVar[str] = ""
     lists: ClassVar[tuple[str, ...]] = ()
+    asks_states: ClassVar[tuple[str, ...]] = ("pbsnodes", "-a")
     words: ClassVar[Mapping[str, str]] = {"account": "-A {}"}
     keep_off: ClassVar[tuple[str, ...]] = (
         "without: name the others, -l nodes=NODE+...",
