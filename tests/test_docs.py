@@ -300,6 +300,17 @@ def test_every_finding_has_a_row() -> None:
     assert missing == set()
 
 
+def test_causes_in_the_table_of_faults_are_sentences_of_today() -> None:
+    source = ROOT / "src" / "fabricheck"
+    heads = [head for name in SOURCES for head in findings((source / name).read_text())]
+    known = re.compile("|".join(re.escape(head).replace("…", ".+?") for head in heads))
+    page = text_of(ROOT / "docs" / "explanation" / "faults.md")
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| **")]
+    causes = [row[3] for row in rows if BEGINNING.match(row[3])]
+    assert len(causes) > 2
+    assert [cause for cause in causes if not known.match(cause)] == []
+
+
 def test_every_status_prerequisite_subject_and_band_is_named() -> None:
     page = text_of(FINDINGS).replace("\n", " ")
     subjects = set()

@@ -5,6 +5,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from reframe.core.backends import getlauncher
+from reframe.core.schedulers import Job
+from reframe.core.schedulers.local import LocalJobScheduler
 from tests.planning.test_site import remarks
 from tests.refusals import refused
 
@@ -83,6 +86,21 @@ def test_every_check_runs_or_the_reason_is_told(
 def test_what_was_not_seen_is_told(suite: Path, scheduler: str, words: str) -> None:
     found = said_of(suite, scheduler, "mpirun")
     assert [effect for said, effect in found.items() if words in said] == [Effect.WEAKER]
+
+
+@pytest.mark.integration
+def test_srun_below_local_would_start_as_many_ranks_as_the_allocation_has(suite: Path) -> None:
+    """Inside ``salloc`` too: nothing of a case's ranks and nodes is in its script."""
+    job = Job.create(LocalJobScheduler(), getlauncher("srun")(), name="job")
+    job.num_tasks, job.num_tasks_per_node = 4, 2
+    assert LocalJobScheduler().emit_preamble(job) == []
+    assert job.launcher.command(job) == ["srun"]
+
+    found = said_of(suite, "local", "srun")
+    [words] = [words for words in found if "is not for jobs of local" in words]
+    assert words.endswith("inside salloc the scheduler allocation: nothing else gives srun a case's ranks")
+    assert found[words] is Effect.WRONG
+    assert not [words for words in said_of(suite, "allocation", "srun") if "not for jobs" in words]
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,9 @@ class WithoutFirst(Asked):
     dead = ("n1",)
 
 
-def look(stage: Path, transport: str = "tcp", num_nodes: int = 2, **more: object) -> Evidence:
+def look(
+    stage: Path, transport: str = "tcp", num_nodes: int = 2, num_tasks: int = 2, **more: object
+) -> Evidence:
     return examine(
         stage,
         stage / "out",
@@ -90,7 +92,7 @@ def look(stage: Path, transport: str = "tcp", num_nodes: int = 2, **more: object
             benchmark="latency",
             transport=find(transport),
             num_nodes=num_nodes,
-            num_tasks=2,
+            num_tasks=num_tasks,
             sizes=SIZES,
             bound=True,
             quiet=True,
@@ -99,6 +101,23 @@ def look(stage: Path, transport: str = "tcp", num_nodes: int = 2, **more: object
             result=RESULT_JSON,
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("hosts", "words"),
+    [
+        ("11", "found 1 (n1): 2 ranks share n1 instead of 1: the launcher filled it first"),
+        ("1111", "found 1 (n1): 4 ranks share n1 instead of 2: the launcher filled it first"),
+        ("1123", "found 3 (n1, n2, n3): the launcher placed them elsewhere"),
+    ],
+)
+def test_ranks_that_share_a_host_are_counted(stage: Path, hosts: str, words: str) -> None:
+    """As by Open MPI 5's mapping policy ``:oversubscribe`` on hosts without a scheduler."""
+    for rank, host in enumerate(hosts):
+        text = WITNESS.replace("HOST", f"n{host}").replace("RANK", str(rank))
+        (stage / f"witness.{rank}").write_text(text)
+    found = look(stage, num_tasks=len(hosts)).objections
+    assert f"expected ranks on 2 host(s), {words}" in found
 
 
 def test_a_good_job_is_believed(stage: Path) -> None:

@@ -330,7 +330,7 @@ def host_objections(witnesses: Sequence[Witness], expected: Expectation) -> Iter
     if len(hosts) != expected.num_nodes:
         yield (
             f"expected ranks on {expected.num_nodes} host(s), found {len(hosts)} "
-            f"({', '.join(hosts)}): the launcher placed them elsewhere"
+            f"({', '.join(hosts)}): {_misplaced(witnesses, expected)}"
         )
     for witness in witnesses:
         if witness.allocation and witness.host not in NodeSet(witness.allocation):
@@ -338,6 +338,16 @@ def host_objections(witnesses: Sequence[Witness], expected: Expectation) -> Iter
                 f"expected ranks on {witness.allocation}, found rank {witness.rank} on "
                 f"{witness.host}: the job ran outside its allocation"
             )
+
+
+def _misplaced(witnesses: Sequence[Witness], expected: Expectation) -> str:
+    wanted = expected.num_tasks // expected.num_nodes
+    for host, ranks in by_host(witnesses).items():
+        if len(ranks) > wanted:
+            return (
+                f"{len(ranks)} ranks share {host} instead of {wanted}: the launcher filled it first"
+            )
+    return "the launcher placed them elsewhere"
 
 
 def binding_objections(witnesses: Sequence[Witness], expected: Expectation) -> Iterator[str]:

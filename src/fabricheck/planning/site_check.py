@@ -132,7 +132,7 @@ def _scheduler_remarks(partition: Mapping[str, Any], extras: PartitionExtras) ->
     if launcher.name in LAUNCHERS and launcher.name != scheduler.launcher.name:
         yield _wrong(
             f"the launcher {launcher.name} is not for jobs of {partition['scheduler']}: take "
-            "mpirun or mpiexec of the MPI"
+            f"mpirun or mpiexec of the MPI{launcher.elsewhere}"
         )
     yield from _refusals(scheduler, partition["scheduler"])
     if scheduler.shares_nodes and shutil.which(extras.remote_shell) is None:

@@ -80,6 +80,7 @@ class Launcher:
         of_partition: option for a partition.
         at_once: option that makes it give up where no node is free.
         example: a command that runs on a node what stands behind it.
+        elsewhere: what to take beside an MPI's launcher where the scheduler is another one, and why.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Launcher:
     of_partition: str = ""
     at_once: str = ""
     example: str = ""
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,6 +32,8 @@ SRUN: Final = Launcher(
     # It gives up where no node is free, instead of waiting longer than we do.
     at_once="--immediate=50",
     example="srun -N1",
+    # ReFrame writes ranks and nodes into the options of sbatch, and none behind this srun.
+    elsewhere=", or inside salloc the scheduler allocation: nothing else gives srun a case's ranks",
 )
 
 # Signals go to the batch shell alone: the block under way comes to its end.
