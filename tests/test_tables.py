@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "fabricheck"
 READERS = {
     **dict.fromkeys(sorted(SOURCES.glob("programs/*/*.csv")), "entries.py"),
+    SOURCES / "programs" / "perftest" / "causes.csv": "read.py",
     SOURCES / "node_health" / "rules.csv": "rules.py",
     SOURCES / "node_health" / "card_facts.csv": "alike.py",
     SOURCES / "fabric" / "kernel_log.csv": "kernel_log.py",

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.measures.benchmark import ProgramBenchmark
@@ -29,69 +30,15 @@ from fabricheck.programs.perftest.table import (
     PerftestTable,
     read_table,
 )
+from fabricheck.tables import TEXT, Cell, rows
 from fabricheck.units import MIB
 
 _FIRST_OF_ALL, _LARGEST_OF_ALL = 2, 8 * MIB
 _USED = (DEVICE, CONNECTION, MTU, LINK, GID_INDEX)
 
-
-# What perftest 4.5 to 26.04 says on its error output, the cause before what follows from it.
-_CAUSES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), sentence)
-    for pattern, sentence in (
-        (
-            r"IB device (\S+) not found",
-            "expected the RDMA device {0} on both nodes, found none of that name on one of them: "
-            "correct ucx_net_devices.rdma in the site file (ibv_devices lists what a node has)",
-        ),
-        (
-            r"Unable to find the Infiniband/RoCE device|No IB devices found",
-            "expected an RDMA device on both nodes, found none on one of them: look at its drivers "
-            "(ibv_devices, dmesg)",
-        ),
-        (
-            r"Unable to query port (\d+) attributes",
-            "expected port {0} on the RDMA device, found none: correct ucx_net_devices.rdma in the "
-            "site file",
-        ),
-        (
-            r"Port number (\d+) state is (\w+)",
-            "expected port {0} of the RDMA device to be active, found {1}: look at cable, switch "
-            "port and ip link",
-        ),
-        (
-            r"Gid index should be between 0 and (\d+)",
-            "expected a GID index below {0}, found {gid_index}: correct gid_index in the site file "
-            "(ibv_devinfo -v lists the addresses of a port)",
-        ),
-        (
-            r"Failed to modify QP \d+ to RTR",
-            "expected the two ports to connect, found that one can't reach the address of the "
-            "other: GID index {gid_index} is empty on a node or is of another kind there (correct "
-            "gid_index in the site file; ibv_devinfo -v lists the addresses), or there is no route",
-        ),
-        (
-            r"RLIMIT_MEMLOCK is (\d+) bytes",
-            "expected memory that can be locked for RDMA, found a limit of {0} B: raise memlock "
-            "(ulimit -l, LimitMEMLOCK of slurmd)",
-        ),
-        (
-            r"Couldn't allocate MR",
-            "expected memory to be registered for RDMA, found that the node refuses it: raise "
-            "memlock (ulimit -l, LimitMEMLOCK of slurmd)",
-        ),
-        (
-            r"Failed status 12\b|transport retry counter exceeded",
-            "expected an answer to every packet, found none after all retries: packets are lost, "
-            "the link went down, or the other end died",
-        ),
-        (
-            r"Couldn't connect to (\S+):(\d+)",
-            "expected a connection to {0}, port {1}, found none: its name doesn't resolve to this "
-            "node's network, or a firewall closes the port",
-        ),
-    )
-)
+_COLUMNS = {"name": TEXT, "pattern": Cell("a regular expression", re.compile), "meaning": TEXT}
+_ROWS = tuple(rows(Path(__file__).with_name("causes.csv"), _COLUMNS))
+"""What perftest says of failures; the names are how our sentences begin."""
 
 # It compares the processor's counter with the time of day, and gives up where they don't agree
 # (get_cpu_mhz in get_clock.c of perftest 4.5 to 26.04).
@@ -267,8 +214,9 @@ def cause(words: str, gid_index: int | None) -> str | None:
         gid_index: the index that was asked for, ``None`` for perftest's own choice.
     """
     asked = "perftest's own choice" if gid_index is None else gid_index
-    for pattern, sentence in _CAUSES:
-        if match := pattern.search(words):
+    for row in _ROWS:
+        if match := row["pattern"].search(words):
+            sentence = f"{row['name'].replace('…', '{}')}, {row['meaning']}"
             return sentence.format(*match.groups(), gid_index=asked)
     return None
 
