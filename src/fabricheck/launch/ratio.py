@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fabricheck.launch.cases import Case
 from fabricheck.measures.curve import Curve, Variable
+from fabricheck.measures.metrics import Metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,12 @@ class Ratio(ABC):
             FabricheckError: if a side lacks a figure or is 0.
         """
 
-    @abstractmethod
     def values(self, ratios: Mapping[int, float]) -> dict[Variable, float | None]:
-        """What is recorded, by variable: dimensionless; ``None`` for all without ratios."""
+        """What is recorded, by variable: dimensionless; ``None`` for all without ratios.
+
+        It is the smallest, unless a folder records others.
+        """
+        return {Variable(Metric.RATIO, "min"): min(ratios.values(), default=None)}
 
     def remark(self, ratios: Mapping[int, float]) -> tuple[str, ...]:
         """What to say where a value is not good."""

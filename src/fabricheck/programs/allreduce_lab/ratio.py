@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from fabricheck.launch.cases import Case
 from fabricheck.launch.ratio import Ratio
-from fabricheck.measures.curve import Curve, Variable
-from fabricheck.measures.metrics import Metric
+from fabricheck.measures.curve import Curve
 from fabricheck.programs.allreduce_lab.entries import BENCHMARKS, SCHEMES, TAILS
 from fabricheck.programs.allreduce_lab.judge import averages
 from fabricheck.programs.allreduce_lab.launch import iterations
@@ -20,10 +19,6 @@ class Growth(Ratio):
         """The ratio of each scheme, by its place in the guide's table."""
         high, low = averages(upper), averages(lower)
         return {place: high[each] / low[each] for place, each in enumerate(SCHEMES)}
-
-    def values(self, ratios: Mapping[int, float]) -> dict[Variable, float | None]:
-        """The smallest."""
-        return {Variable(Metric.RATIO, "min"): min(ratios.values(), default=None)}
 
     def remark(self, ratios: Mapping[int, float]) -> tuple[str, ...]:
         """Which scheme it is."""

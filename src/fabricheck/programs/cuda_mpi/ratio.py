@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.cases import Case
 from fabricheck.launch.ratio import Ratio
-from fabricheck.measures.curve import Curve, Variable
+from fabricheck.measures.curve import Curve
 from fabricheck.measures.gpu import GpuPath
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.cuda_mpi.entries import COMPARED, benchmark_name
@@ -38,10 +38,6 @@ class BandwidthRatio(Ratio):
                 "none: raise extras.max_message_size of the partition"
             )
         return {size: above[size] / below[size] for size in sizes}
-
-    def values(self, ratios: Mapping[int, float]) -> dict[Variable, float | None]:
-        """The smallest."""
-        return {Variable(Metric.RATIO, "min"): min(ratios.values(), default=None)}
 
     def remark(self, ratios: Mapping[int, float]) -> tuple[str, ...]:
         """The size at which the aware path is worst."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.cases import Case
 from fabricheck.launch.ratio import Ratio
-from fabricheck.measures.curve import Curve, Point, Variable
+from fabricheck.measures.curve import Curve, Point
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.mpi_matmul.entries import RANKS, TRANSFERS, benchmark_name
 
@@ -151,10 +151,6 @@ class ShapeRatio(Ratio):
                 f"({error!r}): one repetition has no variation, and a phase that moves nothing "
                 "takes no time"
             ) from None
-
-    def values(self, ratios: Mapping[int, float]) -> dict[Variable, float | None]:
-        """The smallest."""
-        return {Variable(Metric.RATIO, "min"): min(ratios.values(), default=None)}
 
     def remark(self, ratios: Mapping[int, float]) -> tuple[str, ...]:
         """The observation in words."""
