@@ -157,19 +157,26 @@ class Lab(ProgramBenchmark):
         return (*times, *((each, "avg") for each in self.metrics if each not in self.schemes))
 
 
-def _lab(name: str, title: str, *metrics: Metric, **more: Any) -> Lab:
+def _lab(name: str, title: str, place: str, *metrics: Metric, **more: Any) -> Lab:
+    """What is measured in a network, whose title ends the other one."""
+    network = NETWORKS[place]
+    common: dict[str, Any] = {
+        "runs": ACCEPTANCE,
+        "needs": ("lossy_links",) if network.dropped else (),
+        "statistics": ("avg",),
+        "transports": ("tcp",),
+    }
     return Lab(
         name=name,
         family="allreduce-lab",
-        title=title,
+        title=f"{title} {network.title}",
         metrics=metrics,
-        statistics=("avg",),
         min_size=None,
         max_size=None,
         program=PROGRAM,
         options=(),
-        transports=("tcp",),
-        **more,
+        place=place,
+        **(common | more),
     )
 
 
@@ -179,44 +186,21 @@ _LEARNERS = (Metric.RING, Metric.OPTIREDUCE)
 _LEARNED = (*_LEARNERS, *_LOST, Metric.ACCURACY, Metric.DRIFT, Metric.RATIO)
 
 
-def _needs(place: str) -> tuple[str, ...]:
-    return ("lossy_links",) if NETWORKS[place].dropped else ()
-
-
 BENCHMARKS: Mapping[str, Lab] = {
     each.name: each
     for each in (
         *(
-            _lab(
-                place,
-                f"The environment with {NETWORKS[place].title}",
-                Metric.TAIL,
-                runs=ACCEPTANCE,
-                schemes=(Metric.RING,),
-                place=place,
-            )
+            _lab(place, "The environment with", place, Metric.TAIL, schemes=(Metric.RING,))
             for place in TAILS
         ),
-        *(
-            _lab(
-                f"sum_{place}",
-                f"Sums over all ranks, {network.title}",
-                *_SUMS,
-                runs=ACCEPTANCE,
-                needs=_needs(place),
-                place=place,
-            )
-            for place, network in NETWORKS.items()
-        ),
+        *(_lab(f"sum_{place}", "Sums over all ranks,", place, *_SUMS) for place in NETWORKS),
         *(
             _lab(
                 f"learn_{place}",
-                f"A small network learns, {NETWORKS[place].title}",
+                "A small network learns,",
+                place,
                 *_LEARNED,
-                runs=ACCEPTANCE,
-                needs=_needs(place),
                 schemes=_LEARNERS,
-                place=place,
                 learns=True,
             )
             for place in ("tail3", "short", "elastic4", "lossy")
@@ -224,12 +208,12 @@ BENCHMARKS: Mapping[str, Lab] = {
         *(
             _lab(
                 f"{name}_{place}",
-                f"An iteration of training {model.title}, {NETWORKS[place].title}",
+                f"An iteration of training {model.title},",
+                place,
                 *SCHEMES,
                 *_LOST,
                 runs=FULL if name == "vgg19" else ACCEPTANCE,
                 needs=(f"training_{name}",),
-                place=place,
                 model=name,
             )
             for name, model in MODELS.items()
