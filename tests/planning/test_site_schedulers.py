@@ -98,7 +98,9 @@ def test_srun_below_local_would_start_as_many_ranks_as_the_allocation_has(suite:
 
     found = said_of(suite, "local", "srun")
     [words] = [words for words in found if "is not for jobs of local" in words]
-    assert words.endswith("inside salloc the scheduler allocation: nothing else gives srun a case's ranks")
+    assert words.endswith(
+        "inside salloc the scheduler allocation: nothing else gives srun a case's ranks"
+    )
     assert found[words] is Effect.WRONG
     assert not [words for words in said_of(suite, "allocation", "srun") if "not for jobs" in words]
 

@@ -80,7 +80,7 @@ class Launcher:
         of_partition: option for a partition.
         at_once: option that makes it give up where no node is free.
         example: a command that runs on a node what stands behind it.
-        elsewhere: what to take beside an MPI's launcher where the scheduler is another one, and why.
+        elsewhere: what to take where the scheduler is another one, and why.
     """
 
     name: str
