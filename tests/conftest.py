@@ -37,6 +37,18 @@ STARTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exe
 CONNECTS = ("socket.connect", "socket.bind")
 
 
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A place for a history."""
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A place for a record."""
+    return tmp_path / "perflogs"
+
+
 def tier(item: pytest.Item) -> str:
     """The tier that a test names, or its module for it."""
     return next((mark.name for mark in item.iter_markers() if mark.name in TIERS), TIERS[0])

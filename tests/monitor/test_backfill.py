@@ -40,11 +40,6 @@ def history(store: Path, tmp_path: Path) -> Path:
     return store
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return tmp_path / "store"
-
-
 def test_each_family_once_in_the_order_of_time(history: Path, tmp_path: Path) -> None:
     file = tmp_path / "history.om"
     backfill(file, store=history)

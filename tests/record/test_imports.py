@@ -38,11 +38,6 @@ EXPECTED = {
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return tmp_path / "store"
-
-
-@pytest.fixture
 def record(tmp_path: Path) -> Path:
     return tmp_path / "record"
 
