@@ -126,7 +126,7 @@ def is_known(name: str, documents: str) -> bool:
     derived |= {f"{name}:{each}" for name, mpi in MPIS.items() for each in mpi.choices}
     # A name goes on in the next line, and a table of GPCNet's is one of the others with an ending.
     words = re.escape(re.sub("^(gpcnet_.*)_(congested|impact)$", r"\1", name)).replace(r"\ ", r"\s")
-    return name in derived or re.search(rf"(`|^\| ){words}\b", documents, re.M) is not None
+    return name in derived or re.search(rf"(`|^\| ){words}(?!\w)", documents, re.M) is not None
 
 
 def program_name(program: str, options: tuple[str, ...]) -> str:
