@@ -2,11 +2,11 @@
 
 import json
 import os
+import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from fabricheck.asking import UnansweredError, ask
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.counters import BANDS, KERNEL_DRIVERS, TABLE, Bands, Counter, Meaning, find
 from fabricheck.fabric.limits import read_limits
@@ -174,13 +174,25 @@ def _every(row: Counter, name: str) -> Iterator[tuple[str, str]]:
 
 def _take() -> Snapshot:
     try:
-        found = parse(ask([str(SCRIPT), "now", "ports", "adapters"], _SECONDS), SCRIPT.name)
-    except UnansweredError as error:
+        done = subprocess.run(
+            [SCRIPT, "now", "ports", "adapters"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
         raise FabricheckError(
             f"FC2205 expected {SCRIPT} to report the ports, found: {error}"
         ) from error
+    found = parse(done.stdout, SCRIPT.name)
     if len(found) != 1:
-        raise FabricheckError(f"FC2206 expected one snapshot of {SCRIPT}, found {len(found)}")
+        raise FabricheckError(
+            f"FC2206 expected one snapshot of {SCRIPT}, found {len(found)}: "
+            f"{done.stderr.strip()[:200]}"
+        )
     return snapshot_of(found[0])
 
 
