@@ -8,14 +8,20 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli.metrics import Served
-from fabricheck.cli.options import gathered
+from fabricheck.cli.metrics import (
+    CollectOption,
+    PartitionOption,
+    PortsOption,
+    ReportsOption,
+    SeedNamesOption,
+    StateOption,
+    sources,
+)
 
 
-@gathered
 def exporter(
     *,
-    served: Served,
+    ports: PortsOption = False,
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Where to listen.")
     ] = "127.0.0.1:9105",
@@ -23,9 +29,14 @@ def exporter(
         Path | None,
         typer.Option(help="File with certificate and key, users and passwords.", metavar="FILE"),
     ] = None,
+    reports: ReportsOption = None,
+    state: StateOption = None,
+    partition: PartitionOption = None,
     interval: Annotated[
         float, typer.Option(metavar="SECONDS", min=1, help="Between two readings of a source.")
     ] = 5.0,
+    collect: CollectOption = None,
+    seed_names: SeedNamesOption = True,
 ) -> None:
     """Serve metrics for Prometheus: the last run and night, or the ports of this node.
 
@@ -48,12 +59,14 @@ def exporter(
         curl http://127.0.0.1:9105/metrics
     """
     from fabricheck.events import emit
+    from fabricheck.monitor.catalog import chosen
     from fabricheck.monitor.refresh import Refresher
     from fabricheck.monitor.server import Server
     from fabricheck.monitor.web_config import WebConfig, read
 
-    names = served.names()
-    refresher = Refresher(served.sources(names, apart=True), interval, names)
+    names = chosen(collect or (), seed_names=seed_names)
+    given = sources(ports, reports, state, partition, names=names, apart=True)
+    refresher = Refresher(given, interval, names)
     with Server(listen, refresher, read(web_config) if web_config else WebConfig()) as server:
 
         def end(_number: int, _frame: FrameType | None) -> None:

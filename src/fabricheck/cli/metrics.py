@@ -1,20 +1,12 @@
 """``fabricheck metrics``: metrics as a file, for what asks no exporter."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabricheck.cli.options import (
-    STORE,
-    SelectArgument,
-    SinceOption,
-    StoreOption,
-    UntilOption,
-    gathered,
-)
+from fabricheck.cli.options import STORE, SelectArgument, SinceOption, StoreOption, UntilOption
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import home
 from fabricheck.report.files import write_whole
@@ -24,6 +16,25 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True)
 
+PortsOption = Annotated[
+    bool, typer.Option("--ports", help="The RDMA ports of this node, instead of the last run.")
+]
+ReportsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Directory of run reports and nights; perflogs is beside it.",
+        show_default="the suite's reports",
+        metavar="DIR",
+    ),
+]
+StateOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File that keeps which ports there were; remove it to forget one.",
+        show_default="~/.local/state/fabricheck/ports-NODE.json, or systemd's",
+        metavar="FILE",
+    ),
+]
 PartitionOption = Annotated[
     str | None,
     typer.Option(
@@ -33,90 +44,28 @@ PartitionOption = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """What is served: of the last run, or of the ports of this node."""
-
-    ports: Annotated[
-        bool,
-        typer.Option("--ports", help="The RDMA ports of this node, instead of the last run."),
-    ] = False
-    reports: Annotated[
-        Path | None,
-        typer.Option(
-            help="Directory of run reports and nights; perflogs is beside it.",
-            show_default="the suite's reports",
-            metavar="DIR",
-        ),
-    ] = None
-    state: Annotated[
-        Path | None,
-        typer.Option(
-            help="File that keeps which ports there were; remove it to forget one.",
-            show_default="~/.local/state/fabricheck/ports-NODE.json, or systemd's",
-            metavar="FILE",
-        ),
-    ] = None
-    partition: PartitionOption = None
-    collect: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only these metrics; * stands for any letters."),
-    ] = None
-    seed_names: Annotated[
-        bool,
-        typer.Option(
-            "--seed-names/--no-seed-names",
-            help="Also by the names of the MPI AI cluster benchmark.",
-        ),
-    ] = True
-
-    def names(self) -> Collection[str]:
-        """Families that are served.
-
-        Raises:
-            FabricheckError: for a pattern that fits none.
-        """
-        from fabricheck.monitor.catalog import chosen
-
-        return chosen(self.collect or (), seed_names=self.seed_names)
-
-    def sources(self, names: Collection[str], *, apart: bool = False) -> Sequence["Readable"]:
-        """What is to be read.
-
-        Args:
-            names: families that are served.
-            apart: whether the record is read in a process of its own.
-
-        Raises:
-            FabricheckError: for options that contradict each other.
-        """
-        from fabricheck.monitor.apart import Apart, Parser
-        from fabricheck.monitor.last_run import LastNight, LastRun, Schedule
-        from fabricheck.monitor.ports import Defaults, Ports, bands_of, default_state
-        from fabricheck.monitor.stress import Stress
-
-        if self.reports if self.ports else self.state or self.partition:
-            raise FabricheckError(
-                "FC2518 expected --reports without --ports, and --state and --partition with it"
-            )
-        if self.ports:
-            return [Ports(self.state or default_state(), bands_of(self.partition))]
-        place = self.reports or home() / "reports"
-        perflogs = place.resolve().parent / "perflogs"
-        run, night = LastRun(perflogs), LastNight(place, perflogs)
-        recorded: Sequence[Readable] = [run, night]
-        if apart:
-            parser = Parser(perflogs, names)
-            recorded = [Apart(each, parser) for each in (run, night)]
-        return [*recorded, Schedule(place), Stress(place), Defaults()]
+CollectOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Only these metrics; * stands for any letters."),
+]
+SeedNamesOption = Annotated[
+    bool,
+    typer.Option(
+        "--seed-names/--no-seed-names", help="Also by the names of the MPI AI cluster benchmark."
+    ),
+]
 
 
 @app.command()
-@gathered
 def write(
     file: Annotated[Path, typer.Argument(help="Where to write, such as DIR/fabricheck.prom.")],
     *,
-    served: Served,
+    ports: PortsOption = False,
+    reports: ReportsOption = None,
+    state: StateOption = None,
+    partition: PartitionOption = None,
+    collect: CollectOption = None,
+    seed_names: SeedNamesOption = True,
 ) -> None:
     """Write the metrics into a file, whole or not at all.
 
@@ -129,12 +78,12 @@ def write(
 
         fabricheck metrics write --ports /dev/stdout
     """
-    from fabricheck.monitor.catalog import Sample
+    from fabricheck.monitor.catalog import Sample, chosen
     from fabricheck.monitor.exposition import PLAIN, render
 
-    names = served.names()
-    read = (each for source in served.sources(names) for each in source.read())
-    samples = [each for each in read if isinstance(each, Sample)]
+    names = chosen(collect or (), seed_names=seed_names)
+    given = sources(ports, reports, state, partition, names=names)
+    samples = [e for source in given for e in source.read() if isinstance(e, Sample)]
     write_whole(file, render(samples, names=names)[PLAIN].decode())
 
 
@@ -198,3 +147,46 @@ def backfill(
             "(docs/reference/metrics.md), found none among what was selected: select others"
         )
     write_whole(file, "\n".join(text) + "\n")
+
+
+def sources(
+    ports: bool,  # noqa: FBT001
+    reports: Path | None,
+    state: Path | None,
+    partition: str | None,
+    *,
+    names: Collection[str],
+    apart: bool = False,
+) -> Sequence["Readable"]:
+    """What is to be read.
+
+    Args:
+        ports: the ports of this node, instead of the last run.
+        reports: directory of run reports and nights; the record is beside it.
+        state: file of the ports that were seen.
+        partition: what this node is in.
+        names: families that are served.
+        apart: whether run reports are parsed in a process of their own.
+
+    Raises:
+        FabricheckError: for options that contradict each other.
+    """
+    from fabricheck.monitor.apart import Apart, Parser
+    from fabricheck.monitor.last_run import LastNight, LastRun, Schedule
+    from fabricheck.monitor.ports import Defaults, Ports, bands_of, default_state
+    from fabricheck.monitor.stress import Stress
+
+    if reports if ports else state or partition:
+        raise FabricheckError(
+            "FC2518 expected --reports without --ports, and --state and --partition with it"
+        )
+    if ports:
+        return [Ports(state or default_state(), bands_of(partition))]
+    place = reports or home() / "reports"
+    perflogs = place.resolve().parent / "perflogs"
+    run, night = LastRun(perflogs), LastNight(place, perflogs)
+    recorded: Sequence[Readable] = [run, night]
+    if apart:
+        parser = Parser(perflogs, names)
+        recorded = [Apart(each, parser) for each in (run, night)]
+    return [*recorded, Schedule(place), Stress(place), Defaults()]
