@@ -73,7 +73,7 @@ def _module(folder: str, name: str) -> ModuleType | None:
 
 def _part(folder: str, part: Part[Offer]) -> Offer | None:
     module = _module(folder, part.module)
-    return module and part.of(module)
+    return part.of(module) if module else None
 
 
 def _entries() -> dict[str, Entries]:
