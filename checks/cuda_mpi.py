@@ -24,6 +24,6 @@ class CudaMatmul(BuiltCase):
 @rfm.simple_test
 class AwareOverStaged(RatioCase):
     descr = "CUDA-aware MPI is not slower than copies through the host"
-    benchmark = over(shapes())
+    benchmark = over(shapes(), shape_ratio)
     ratio_of = staticmethod(shape_ratio)
     measured_by = CudaMpi

@@ -18,6 +18,6 @@ class MpiMatmul(BuiltCase):
 @rfm.simple_test
 class MatmulShape(RatioCase):
     descr = "What the phases of a matrix multiplication show beside each other"
-    benchmark = over(shapes(placements()))
+    benchmark = over(shapes(placements()), shape_ratio)
     ratio_of = staticmethod(shape_ratio)
     measured_by = MpiMatmul

@@ -18,6 +18,6 @@ class TrainingIteration(BuiltCase):
 @rfm.simple_test
 class TailGrowth(RatioCase):
     descr = "An iteration in the environment of 3 over that of 1.5"
-    benchmark = over(growths())
+    benchmark = over(growths(), growth_of)
     ratio_of = staticmethod(growth_of)
     measured_by = TrainingIteration

@@ -9,7 +9,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -335,26 +334,3 @@ def test_the_commands_page_is_that_of_the_code() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.integration
-def test_the_site_is_built_strictly(tmp_path: Path) -> None:
-    done = subprocess.run(
-        ["unshare", "--net", sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet",
-         "--site-dir", tmp_path / "site"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "site" / "how-to" / "red-or-untrusted.html").is_file()
-    home = (tmp_path / "site" / "index.html").read_text()
-    assert re.findall(r'<script[^>]*src="(?:https?:)?//[^"]*', home) == []
-    assert re.findall(r'(?:src|href)="(?:https?:)?//[^"]*\.(?:js|css|woff2?)', home) == []
-    assert "scripts/iframe-worker.js" in home
-    assert "What it needs." in home
-    assert not re.findall(r"<a [^>]*>[^<]*\.md</a>", home)
-    index = (tmp_path / "site" / "search" / "search_index.js").read_text()
-    assert "explanation/decisions.html" not in index
-    assert "how-to/red-or-untrusted.html" in index

@@ -1,5 +1,6 @@
 """The built documentation, opened as a file in Chromium without a network."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,11 +16,26 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole site."""
+    """The whole site, built without a network."""
     built = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", built]
-    subprocess.run(command, cwd=ROOT, check=True)
+    mkdocs = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", built]
+    subprocess.run(["unshare", "--net", *mkdocs], cwd=ROOT, check=True)
     return built
+
+
+def test_pages_ask_for_nothing_of_the_network_and_the_index_has_what_readers_look_for(
+    site: Path,
+) -> None:
+    assert (site / "how-to" / "red-or-untrusted.html").is_file()
+    home = (site / "index.html").read_text()
+    assert re.findall(r'<script[^>]*src="(?:https?:)?//[^"]*', home) == []
+    assert re.findall(r'(?:src|href)="(?:https?:)?//[^"]*\.(?:js|css|woff2?)', home) == []
+    assert "scripts/iframe-worker.js" in home
+    assert "What it needs." in home
+    assert not re.findall(r"<a [^>]*>[^<]*\.md</a>", home)
+    index = (site / "search" / "search_index.js").read_text()
+    assert "explanation/decisions.html" not in index
+    assert "how-to/red-or-untrusted.html" in index
 
 
 def test_the_code_of_each_page_fits_a_phone_and_links_have_titles(

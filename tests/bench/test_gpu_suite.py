@@ -13,7 +13,7 @@ from tests.reframe_ext.recorded import measured
 
 from fabricheck.measures.gpu import FAKE_DEVICE
 
-pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks, pytest.mark.xdist_group("gpu suite")]
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent

@@ -83,7 +83,15 @@ def test_wrong_number_of_ranks(built, benchmark, ranks, sentence):
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("benchmark", [name for name in PROBE_BENCHMARKS if name != "barrier"])
+# What finds it knows no MPI; how the job ends does.
+@pytest.mark.parametrize(
+    ("built", "benchmark"),
+    [
+        *(("openmpi", name) for name in PROBE_BENCHMARKS if name != "barrier"),
+        *(("mpich", name) for name in ("latency", "allreduce")),
+    ],
+    indirect=["built"],
+)
 def test_one_wrong_element_is_found(built, tmp_path, benchmark):
     path = tmp_path / "result.json"
     arguments = (benchmark, *QUICK, "--validate", "--json", str(path))

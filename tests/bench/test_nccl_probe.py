@@ -50,10 +50,8 @@ def test_data_are_right_and_bus_bandwidth_is_that_of_nccl_tests(
         assert each["bus_bandwidth"] == pytest.approx(rate * FACTORS[collective])
 
 
-def test_each_rank_with_a_gpu_of_its_own(built, fake_gpu):
-    done = fake_gpu.run(
-        built.of("nccl_probe"), 2, "allreduce", *QUICK, "-c", over="shm", FAKE_CUDA_DEVICES="2"
-    )
+def test_each_rank_with_a_gpu_of_its_own(nccl, fake_gpu):
+    done = fake_gpu.run(nccl, 2, "allreduce", *QUICK, "-c", over="shm", FAKE_CUDA_DEVICES="2")
     assert done.returncode == 0, done.stderr
     assert "# NCCL: 2.28.9" in done.stdout
     assert "# Complete: 10 sizes" in done.stdout

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fabricheck.measures import program_result
 from fabricheck.measures.parser import parse
 from fabricheck.programs.osu.entries import PROBE_BENCHMARKS
 
@@ -12,6 +13,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 SAMPLES = Path(__file__).parents[1] / "data" / "osu-7.4"
 QUICK = ("-i", "20", "-x", "2")
+STATISTICS = ["avg", "min", "max", "p50", "p90", "p95", "p99", "p99.9"]
 # OSU's output, and the options that give the same columns.
 LAYOUTS = {
     "openmpi.lat.txt": ("latency",),
@@ -69,15 +71,30 @@ def test_metadata_stands_in_order_before_the_columns(openmpi, table_of):
 
 
 @pytest.mark.parametrize("benchmark", list(PROBE_BENCHMARKS))
-def test_the_reader_takes_every_benchmark_of_every_mpi(built, benchmark):
-    sizes = () if benchmark == "barrier" else ("-m", "4:64", "-c")
-    full = ("-f",) if PROBE_BENCHMARKS[benchmark].family == "collective" else ()
-    done = built.run(2, benchmark, *sizes, *full, "-z50,99", *QUICK, "--json", "-")
+def test_every_benchmark_of_every_mpi_is_right_and_read(built, benchmark):
+    """Collectives with an odd number of ranks."""
+    entry = PROBE_BENCHMARKS[benchmark]
+    ranks, full, extra = 2, (), []
+    if entry.family == "collective":
+        ranks, full, extra = 3, ("-f",), ["rank_min", "rank_max"]
+    sizes = () if benchmark == "barrier" else ("-m", "1:64", "-c")
+    done = built.run(ranks, benchmark, *sizes, *full, "-z50,99", *QUICK, "--json", "-")
     assert done.returncode == 0, done.stdout + done.stderr
+    document = program_result.read(done.stdout, "result")
+    assert (document.program, document.benchmark) == ("mpi_probe", benchmark)
+    assert (document.environment["ranks"], len(document.environment["hosts"])) == (ranks, 1)
+    costs = document.environment["clock_overhead"]
+    assert len(costs) == ranks
+    assert all(0 < cost < 1e-3 for cost in costs)
+    for result in document.results:
+        found = result[entry.metrics[0]]
+        assert list(found) == [*STATISTICS, *extra]
+        assert ("message_rate" in result) == (benchmark == "mbw_mr")
+        assert (result["iterations"], result["warmup"]) == (20, 2)
+        assert found["min"] <= found["avg"] <= found["max"]
     curve = parse(done.stdout, benchmark)
-    assert curve.benchmark == benchmark
-    assert curve.metadata["ranks"] == "2"
-    expected = [None] if benchmark == "barrier" else [4, 8, 16, 32, 64]
+    assert (curve.benchmark, curve.metadata["ranks"]) == (benchmark, str(ranks))
+    expected = [None] if benchmark == "barrier" else [1, 2, 4, 8, 16, 32, 64]
     assert [point.size for point in curve.points] == expected
     for point in curve.points:
         assert all(value > 0 for value in point.values.values())
@@ -85,21 +102,13 @@ def test_the_reader_takes_every_benchmark_of_every_mpi(built, benchmark):
         assert point.iterations == 20
 
 
-@pytest.mark.parametrize(
-    "benchmark",
-    [name for name in PROBE_BENCHMARKS if PROBE_BENCHMARKS[name].family == "collective"],
-)
-def test_collectives_are_right_with_an_odd_number_of_ranks(built, benchmark):
-    options = () if benchmark == "barrier" else ("-c", "-m", "1:16")
-    done = built.run(3, benchmark, *options, "-i", "2", "-x", "1")
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_reductions_are_right_in_every_datatype(built):
-    for benchmark in ("allreduce", "reduce", "reduce_scatter"):
-        for datatype in ("mpi_char", "mpi_int", "mpi_float"):
-            done = built.run(2, benchmark, "-c", "-m", "4:1024", "-T", datatype, "-i", "3")
-            assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize("benchmark", ["allreduce", "reduce", "reduce_scatter"])
+def test_reductions_are_right_in_every_datatype(built, benchmark):
+    """Characters are those of the other tests."""
+    for datatype in ("mpi_int", "mpi_float"):
+        limits = ("-m", "4:1024", "-i", "3", "-x", "1")
+        done = built.run(2, benchmark, "-c", "-T", datatype, *limits)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_mbw_mr_counts_its_pairs(built, table_of):

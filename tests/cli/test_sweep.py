@@ -1,9 +1,7 @@
 """``fabricheck sweep`` as a user meets it, and that no night takes anything of it."""
 
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -90,7 +88,11 @@ def test_several_cases_are_named_with_the_options_that_choose(runs: list[Any]):
 
 
 @pytest.mark.integration
-def test_no_night_takes_anything_of_a_sweep(tmp_path: Path):
+def test_no_night_takes_anything_of_a_sweep(
+    fabricheck: Callable[..., tuple[int, str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+):
     nights = [case(n, environ="kept", job=f"{n}") for n in range(8)]
     ends = [
         Session(time=each.time, session=each.session, system="testbed", announced=1,
@@ -102,7 +104,8 @@ def test_no_night_takes_anything_of_a_sweep(tmp_path: Path):
     ours = [case(n, 99.0, session="s", environ="swept", job=f"9/{n}", repeat=n) for n in range(8)]
     end = Session(time=moment(), session="s", system="testbed", announced=8, info={"kind": "sweep"})
     append(sweeps, [*ours, end])
-    (tmp_path / "sites").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FABRICHECK_SITES", str(tmp_path))
     said = ""
     for words in (
         ["history", "refresh"],
@@ -115,17 +118,10 @@ def test_no_night_takes_anything_of_a_sweep(tmp_path: Path):
         ["accept", "--before", "20261101:20261105", "--after", "20261105:now", "--json"],
         ["compare", "20261101:20261105", "20261105:now", "--json"],
     ):
-        done = subprocess.run(
-            [sys.executable, "-m", "fabricheck", *words],
-            cwd=tmp_path,
-            env={**os.environ, "FABRICHECK_SITES": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        code, out, err = fabricheck(*words)
         # Each has read something and judged it.
-        assert done.returncode in (0, 1, 3), done.stderr
-        said += done.stdout + done.stderr
+        assert code in (0, 1, 3), err
+        said += out + err
     files = [p for p in tmp_path.rglob("*") if p.is_file() and sweeps not in p.parents]
     said += "".join(path.read_text(errors="replace") for path in files)
     assert "kept" in said

@@ -53,6 +53,7 @@ def test_a_directory_of_other_files_is_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.e2e
 @pytest.mark.ranks
+@pytest.mark.xdist_group("try")
 def test_from_a_wheel_it_measures_and_proves_both_transports(tmp_path: Path) -> None:
     programs = installed(tmp_path)
     done = subprocess.run(

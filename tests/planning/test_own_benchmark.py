@@ -56,6 +56,7 @@ def test_a_folder_that_is_there_stays(tmp_path: Path) -> None:
 
 @pytest.mark.e2e
 @pytest.mark.ranks
+@pytest.mark.xdist_group("own benchmark")
 def test_what_is_written_runs_on_this_machine_and_is_recorded(tmp_path: Path) -> None:
     (tmp_path / "sites").mkdir()
     write_benchmark(tmp_path / "benchmarks", "halo3d")

@@ -29,7 +29,10 @@ site_configuration = {{
         "name": "main", "scheduler": "local", "launcher": "local", "environs": ["builtin"],
         "features": ["rdma", "nodes_2"], "extras": {{"link_rate": 100, "fabric": "roce"}},
     }}]}}],
-    "environments": [{{"name": "builtin"}}],
+    # A check makes no more than the first of the cases whose MPI no environment has.
+    "environments": [
+        {{"name": "builtin", "features": ["mpi"], "extras": {{"mpi_family": "openmpi"}}}}
+    ],
     "logging": {LOGGING},
 }}
 """

@@ -4,6 +4,7 @@ import pytest
 
 from fabricheck.launch import cases as module
 from fabricheck.launch.cases import Case, available_placements, cases
+from fabricheck.programs.osu.ratio import LatencyRatio
 from fabricheck.reframe_ext import case as checks
 from fabricheck.sites.files import offers
 from fabricheck.transports.placement import Placement
@@ -59,16 +60,30 @@ def test_the_shipped_sites_offer_what_the_testbed_has():
     assert all(isinstance(features, frozenset) for features in offers())
 
 
-def test_of_the_cases_only_those_are_made_that_the_system_can_have(monkeypatch):
+@pytest.mark.parametrize("lacks", ["+rdma", "+spack"])
+def test_of_the_cases_only_those_are_made_that_the_system_can_have(monkeypatch, lacks):
+    """Either by its partitions or by its environments."""
+    monkeypatch.setattr(checks, "offered", lambda *wanted: lacks not in str(wanted))
     found = cases(["latency"], ["tcp-2n", "rc-2n", "tcp-4n"])
+    others = cases(["get_bw"], ["tcp-2n"])
     ratio = Case("transport_order", "rc-2n")
-    monkeypatch.setattr(checks, "offered", lambda wanted: "+rdma" not in " ".join(wanted))
-    assert checks.possible([*found, ratio]) == [found[0], found[2], ratio]
+    expected = [found[0], found[2], *others] if lacks == "+rdma" else found
+    assert checks.possible([*found, *others, ratio]) == [*expected, ratio]
+
+
+def test_a_ratio_is_made_where_the_system_can_have_both_sides(monkeypatch):
+    monkeypatch.setattr(checks, "offered", lambda systems, _: "+rdma" not in " ".join(systems))
+    found = [Case("of", "tcp-2n"), Case("of", "tcp-4n")]
+    sides = {
+        found[0]: LatencyRatio(Case("latency", "tcp-2n"), Case("latency", "rc-2n"), (8, 8)),
+        found[1]: LatencyRatio(Case("latency", "tcp-4n"), Case("latency", "shm-1n"), (8, 8)),
+    }
+    assert checks.possible(found, sides.get) == [found[1]]
 
 
 def test_a_check_of_which_the_system_can_have_nothing_has_a_case(monkeypatch):
     found = cases(["latency"], ["tcp-2n", "rc-2n"])
-    monkeypatch.setattr(checks, "offered", lambda _: False)
+    monkeypatch.setattr(checks, "offered", lambda *_: False)
     assert checks.possible(found) == found[:1]
 
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
@@ -88,8 +89,12 @@ def _start(words: list[str], place: str, variables: dict[str, str], files: list[
 def _hasten() -> None:
     """Spare what ReFrame does for each case, and no test looks at.
 
-    It indents its JSON, which Python's quick encoder cannot, and asks srun for its version.
+    It indents its JSON, which Python's quick encoder cannot, asks srun for its version, checks its
+    own schema, and looks for the caller of each deprecated name even where it suppresses warnings.
     """
+    from jsonschema import Draft7Validator
+    from reframe.core import fields
+    from reframe.core.warnings import ReframeDeprecationWarning
     from reframe.utility import jsonext, osext
 
     dumps, run_command = jsonext.dumps, osext.run_command
@@ -104,7 +109,15 @@ def _hasten() -> None:
         asked[:] = asked or [run_command(command, *rest, **options)]
         return asked[0]
 
+    warn = fields.user_deprecation_warning
+
+    def unless_suppressed(*words: str) -> None:
+        if warnings.filters[0][:3] != ("ignore", None, ReframeDeprecationWarning):
+            warn(*words)
+
     jsonext.dump, osext.run_command = dump, once
+    fields.user_deprecation_warning = unless_suppressed
+    Draft7Validator.check_schema = lambda *_: None
     # All cases stay to the end: there is little to collect.
     gc.set_threshold(100_000)
 

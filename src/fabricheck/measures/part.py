@@ -1,5 +1,6 @@
 """What a module of a program's folder must offer: a protocol, held to when the module is loaded."""
 
+import functools
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ class Part(Generic[Offer]):
         names = vars(module).keys()
         if names.isdisjoint(self.members) and not names.isdisjoint(self.instead):
             return None
-        if wrong := list(_wrong(module, self.members)):
+        if wrong := _wrong(module, self):
             others = f", or {' and '.join(self.instead)}" if self.instead else ""
             raise FabricheckError(
                 f"FC1111 {module.__file__}: expected {' and '.join(wrong)}{others}: add or correct "
@@ -48,8 +49,13 @@ class Part(Generic[Offer]):
         return cast("Offer", module)
 
 
-def _wrong(module: ModuleType, wanted: dict[str, object]) -> Iterator[str]:
-    """Each member that a module has not as its protocol has it."""
+@functools.cache
+def _wrong(module: ModuleType, part: Part[object]) -> tuple[str, ...]:
+    """The members that a module has not as its protocol has them."""
+    return tuple(_differing(module, part.members))
+
+
+def _differing(module: ModuleType, wanted: dict[str, object]) -> Iterator[str]:
     for name, member in wanted.items():
         value = getattr(module, name, None)
         if isinstance(member, property):

@@ -5,6 +5,7 @@ figures of several cases, and ``PROGRAMS``, the programs of ``src/bench`` that i
 """
 
 import difflib
+import functools
 import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
@@ -52,8 +53,11 @@ def _folders() -> dict[str, Path]:
     return found
 
 
-def _module(folder: str, name: str) -> ModuleType:
+@functools.cache  # it is asked for each case of a check
+def _module(folder: str, name: str) -> ModuleType | None:
     """A module of a folder; what is wrong with one of the user's is the user's to correct."""
+    if not find_spec(f"{_PROGRAMS.__name__}.{folder}.{name}"):
+        return None
     try:
         return importlib.import_module(f"{_PROGRAMS.__name__}.{folder}.{name}")
     except (Exception, SystemExit) as error:
@@ -68,9 +72,8 @@ def _module(folder: str, name: str) -> ModuleType:
 
 
 def _part(folder: str, part: Part[Offer]) -> Offer | None:
-    if not find_spec(f"{_PROGRAMS.__name__}.{folder}.{part.module}"):
-        return None
-    return part.of(_module(folder, part.module))
+    module = _module(folder, part.module)
+    return part.of(module) if module else None
 
 
 def _entries() -> dict[str, Entries]:

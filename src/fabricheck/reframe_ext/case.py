@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,6 +26,7 @@ from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.cases import Case, cases, cases_of, measurement_of
 from fabricheck.launch.judging import find_links, find_verdict, of_sizes
 from fabricheck.launch.measurement import Evidence, Setting
+from fabricheck.launch.ratio import Ratio
 from fabricheck.launch.varied import questions, taken
 from fabricheck.measures.benchmark import ProgramBenchmark
 from fabricheck.measures.curve import Curve, Variable
@@ -49,31 +50,39 @@ _PATIENCE = "10m"
 
 def measured(family: str) -> Any:
     """The parameter of a check of a family whose folder says where its benchmarks run."""
-    return over(possible(cases_of(family)))
+    return over(cases_of(family))
 
 
 def measured_on(benchmarks: Iterable[str], placements: Iterable[str]) -> Any:
     """The parameter of a check that measures each of these benchmarks on each placement."""
-    return over(possible(cases(benchmarks, placements)))
+    return over(cases(benchmarks, placements))
 
 
-def possible(found: list[Case]) -> list[Case]:
+def over(found: list[Case], ratio_of: Callable[[Case], Ratio] | None = None) -> Any:
+    """The parameter of a check of these cases, or of these ratios of two."""
+    # Of a check that was made, it is the name alone.
+    return parameter(
+        possible(found, ratio_of), type=Case, fmt=lambda case: getattr(case, "shown", case)
+    )
+
+
+def possible(found: list[Case], ratio_of: Callable[[Case], Ratio] | None = None) -> list[Case]:
     """The cases that the system at hand can have; the first where it can have none.
 
     ReFrame makes a test of each case before it asks whether the system has what that needs, and
-    nine of ten were cases of other systems. A ratio of two cases asks for what its sides need.
+    nine of ten were cases of other systems or environments. A ratio needs what its sides need.
     """
+
+    def sides(case: Case) -> tuple[Case, ...]:
+        if ratio_of:
+            return ratio_of(case).upper, ratio_of(case).lower
+        return (case,) if case.benchmark in REGISTRY else ()
+
     return [
         case
         for case in found
-        if case.benchmark not in REGISTRY or offered(measurement_of(case).systems)
+        if all(offered(each.systems, each.environs) for each in map(measurement_of, sides(case)))
     ] or found[:1]
-
-
-def over(found: list[Case]) -> Any:
-    """The parameter of a check of these cases."""
-    # Of a check that was made, it is the name alone.
-    return parameter(found, type=Case, fmt=lambda case: getattr(case, "shown", case))
 
 
 class BenchmarkCase(Judged):

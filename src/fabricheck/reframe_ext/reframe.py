@@ -227,16 +227,16 @@ class Loading:
     every: ClassVar[bool] = False
 
 
-def offered(specifications: Sequence[str]) -> bool:
-    """Whether a partition of the system at hand is one of ``valid_systems``.
+def offered(systems: Sequence[str], environs: Sequence[str]) -> bool:
+    """Whether the system at hand has one of ``valid_systems`` with one of ``valid_prog_environs``.
 
     Yes without a system, as where a module of checks is imported, and where every test is wanted.
     """
     try:
-        partitions = runtime.runtime().system.partitions
+        runtime.runtime()
     except ReframeFatalError:
         return True
-    return Loading.every or any(fits(each, term) for each in partitions for term in specifications)
+    return Loading.every or any(runtime.valid_sysenv_comb(systems, environs).values())
 
 
 def place(test: Any, partition: Any, environ: Any) -> None:

@@ -191,7 +191,7 @@ def offers(suite: Path = SUITE) -> tuple[frozenset[str], ...]:
 
     """
     # Whether a topology has switch groups is seen where the system at hand is configured.
-    found = (frozenset([*features_of(each), SWITCH_GROUPS]) for _, each in _partitions(suite))
+    found = (frozenset([*features_of(each), SWITCH_GROUPS]) for _, each in _offering(suite))
     return tuple(dict.fromkeys(found))
 
 
@@ -212,7 +212,7 @@ def offered_ports(suite: Path = SUITE) -> tuple[str, ...]:
     Args:
         suite: root of the suite.
     """
-    return tuple(dict.fromkeys(port for _, each in _partitions(suite) for port in _ports_of(each)))
+    return tuple(dict.fromkeys(port for _, each in _offering(suite) for port in _ports_of(each)))
 
 
 @functools.cache
@@ -222,7 +222,7 @@ def first_ports(suite: Path = SUITE) -> frozenset[str]:
     Args:
         suite: root of the suite.
     """
-    return frozenset(ports[0] for _, each in _partitions(suite) if (ports := _ports_of(each)))
+    return frozenset(ports[0] for _, each in _offering(suite) if (ports := _ports_of(each)))
 
 
 def _ports_of(partition: Mapping[str, Any]) -> Sequence[str]:
@@ -246,6 +246,11 @@ def extras_of(partition: str, suite: Path = SUITE) -> PartitionExtras:
             "write SYSTEM:PARTITION"
         )
     return PartitionExtras.of(known[partition].get("extras"))
+
+
+@functools.cache
+def _offering(suite: Path) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    return tuple(_partitions(suite))
 
 
 def _partitions(suite: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
