@@ -29,7 +29,7 @@ def kept(simulated: Simulated, directory: Path, seed: int = 7, port: str = "") -
     if simulated.kind.spines:
         known = directory / "fabric.topology"
         known.write_text(json.dumps(as_json(topology(simulated))))
-    write_told(directory, known, {}, {}, {}, port)
+    write_told(directory, known, {}, {}, {}, port=port)
     return directory
 
 

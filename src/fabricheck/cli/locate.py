@@ -119,5 +119,7 @@ def locate(
     if node_file is not None and names:
         write_whole(node_file, "".join(f"{n}\n" for n in sorted(set.intersection(*names))))
     critical = bool(named) or any(each.level is Level.CRITICAL for _, each in judgements)
-    open_ = any(each.is_pair for runs in of_nodes.values() for _, each in runs if len(runs) < FEWEST)
+    open_ = any(
+        each.is_pair for runs in of_nodes.values() for _, each in runs if len(runs) < FEWEST
+    )
     raise typer.Exit(3 if unproved or open_ or not cases else int(critical))

@@ -97,6 +97,7 @@ def write_told(
     states: Mapping[str, str],
     counters: Mapping[str, str],
     dead: Mapping[str, str],
+    *,
     port: str = "",
 ) -> None:
     """Leave what the rounds don't say beside them; ``port`` where they had one of several."""

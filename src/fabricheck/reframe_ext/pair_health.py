@@ -67,7 +67,7 @@ class PairSurvey(EveryNode, BuiltCase):
             str(self.topology) or PartitionExtras.of(self.current_partition.extras).topology
         )
         dead = dead_ports(Path(self.stagedir))
-        write_told(kept, known, self.states, self._counted(), dead, self.port)
+        write_told(kept, known, self.states, self._counted(), dead, port=self.port)
         located = locate(kept)
         for line in lines(located):
             getlogger().info(f"     L: {line}")

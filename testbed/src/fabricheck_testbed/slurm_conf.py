@@ -84,9 +84,9 @@ def slurm_conf(
     nodes: int,
     cpus_per_node: int,
     memory_mb: int,
+    *,
     guest: Sequence[str] = (),
     guest_memory_mb: int = 0,
-    *,
     with_topology: bool = False,
 ) -> str:
     """slurm.conf for ``nodes`` nodes of ``cpus_per_node`` CPUs and ``memory_mb`` MB each.

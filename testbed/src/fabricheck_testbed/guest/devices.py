@@ -53,7 +53,7 @@ def gid_address(cable: str) -> str:
 
 
 def _number(node: str, card: int) -> int:
-    """Even ones are rx1's and odd ones rx2's, however many nodes there are; then those of others."""
+    """Even ones are rx1's and odd ones rx2's, however many nodes there are; then those of more."""
     pair, end = divmod(layout.GUEST_NODES.index(node), 2)
     return _OF_PAIR * pair + 2 * card + end
 

@@ -22,9 +22,7 @@ def writable_directories(wanted: Iterable[Path]) -> list[str]:
     return outermost({path.resolve() for path in wanted} - {Path("/")})
 
 
-def prepare(
-    files: Layout, started: Started, progress: Callable[[str], None]
-) -> list[str]:
+def prepare(files: Layout, started: Started, progress: Callable[[str], None]) -> list[str]:
     """Fetch what is missing, and write what the guest reads; returns QEMU's command line.
 
     Raises:
