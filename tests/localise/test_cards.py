@@ -1,5 +1,6 @@
 """Runs over one port each of the same nodes: the card is accused, or the node where all are."""
 
+from dataclasses import replace
 from itertools import permutations
 from types import SimpleNamespace
 
@@ -82,6 +83,8 @@ def test_two_nodes_over_one_port_are_judged_by_the_other_ports(tmp_path):
     assert found.level is Level.NO_REFERENCE
     assert set(found.rates) == {("n0", "n1"), ("n1", "n0")}
     assert found.rates["n0", "n1"] == pytest.approx(RATE, rel=0.2)
+    dead = replace(found, dead={"n2": PORTS[0]})
+    assert (dead.level, dead.bad) == (Level.CRITICAL, ["n2"])
     assert findings(found) == ["two nodes: fabricheck locate compares this port with their others"]
 
 

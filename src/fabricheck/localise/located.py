@@ -65,8 +65,10 @@ class Located:
     @property
     def level(self) -> Level:
         """Critical if a place is accused or a port dead, a warning for one that is not cleared."""
+        if self.is_pair:
+            return Level.CRITICAL if self.dead else Level.NO_REFERENCE
         if self.verdict.untrusted:
-            return Level.NO_REFERENCE if self.is_pair else Level.UNTRUSTED
+            return Level.UNTRUSTED
         if self.verdict.accused or self.dead:
             return Level.CRITICAL
         return Level.WARNING if self.verdict.open else Level.GOOD
@@ -74,7 +76,8 @@ class Located:
     @property
     def bad(self) -> list[str]:
         """Names of the accused nodes, and of those with a dead port."""
-        return [*self.dead, *(self.fabric.nodes[node] for node in self.verdict.bad)]
+        found = [] if self.is_pair else self.verdict.bad.tolist()
+        return [*self.dead, *(self.fabric.nodes[node] for node in found)]
 
     @property
     def good(self) -> list[str]:
