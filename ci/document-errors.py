@@ -8,6 +8,7 @@ example:
 """
 
 import ast
+import html
 import re
 import sys
 from collections.abc import Iterator
@@ -18,8 +19,10 @@ from generated import write_or_check
 SUITE = Path(__file__).resolve().parents[1]
 DOCUMENT = SUITE / "docs" / "reference" / "errors.md"
 WORDS = 3
-"""So many words show what a code is of; the sentence itself has the others."""
-LAST = re.compile(r"(of|in|to|that|with|from|for|on|at|and|or|as|by|which|has|under|<\.{3}>),?")
+"""So many words show what a code is of; the others appear when a reader points at them."""
+LAST = re.compile(
+    r"(of|in|to|that|with|from|for|on|at|and|or|as|by|is|not|what|which|has|under|<\.{3}>),?|\(.*"
+)
 """Words that no cell ends with."""
 _CODED = re.compile(r"(FC\d{4}) (.*)", re.DOTALL)
 
@@ -56,8 +59,8 @@ def expected(sentence: str) -> str:
     return re.sub(r"(?:^|^<path>: )expected |,? (?:but )?found\b.*", "", sentence, flags=re.DOTALL)
 
 
-def brief(sentence: str) -> str:
-    """The first words of what a sentence expects: no place, no articles, no clause after it."""
+def plain(sentence: str) -> str:
+    """What a sentence expects: no place, no articles, no clause after it."""
     text = re.sub(
         r"^(?:<\w+>(?:, line <\w+>)?: )?(?:line <[\w.]+>(?: of the output)?: )?(?:<place>)?"
         r"(?:expected )?",
@@ -65,16 +68,23 @@ def brief(sentence: str) -> str:
         expected(sentence),
     )
     text = re.sub(r"\s*\([^)]*<[^)]*\)|(?<![<\w])(?:an?|the) ", "", text)
-    text = re.split(
+    return re.split(
         r": |; |, (?:and|as|but|which|such|if|each|since|with)\b| such as| \(such", text
-    )[0]
+    )[0].strip()
+
+
+def cell(text: str) -> str:
+    """Its first words; where these are not all, the whole is what a browser shows beside them."""
     words = text.split()
-    if len(words) <= WORDS:
-        return text.strip()
-    words = words[:WORDS]
-    while LAST.fullmatch(words[-1]):
-        words.pop()
-    return f"{' '.join(words).rstrip(',')} …"
+    if len(words) > WORDS:
+        words = words[:WORDS]
+        while len(words) > 1 and LAST.fullmatch(words[-1]):
+            words.pop()
+        brief = f"`{' '.join(words).rstrip(',')} …`"
+        shown = f'<span title="{html.escape(text)}">{brief}</span>'
+    else:
+        shown = f"`{text}`"
+    return shown.replace("|", "\\|")
 
 
 def main() -> int:
@@ -86,8 +96,7 @@ def main() -> int:
         if sentence.startswith("<source>"):
             parsing.append(anchor)
             continue
-        cell = brief(sentence).replace("|", "\\|")
-        table.append(f"| {anchor} | `{cell}` |")
+        table.append(f"| {anchor} | {cell(plain(sentence))} |")
     table.append(f"| {' '.join(parsing)} | an output as its program prints it, whole |")
     return write_or_check(__doc__, DOCUMENT, "ci/document-errors.py", ["\n".join(table)])
 

@@ -4,6 +4,7 @@ import ast
 import re
 import runpy
 from collections import Counter
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,15 @@ def test_an_error_that_passes_another_on_keeps_its_code() -> None:
     cause = FabricheckError("FC0101 expected a, found b")
     with refused("FC0101", "the table: expected a"):
         raise FabricheckError(f"the table: {cause}") from cause
+
+
+def test_what_a_cell_of_the_page_cuts_off_is_shown_beside_it() -> None:
+    page = (SUITE / "docs" / "reference" / "errors.md").read_text()
+    cut = [line for line in page.splitlines() if "…" in line and line.startswith("|")]
+    assert len(cut) > 100
+    for line in cut:
+        found = re.search(r'<span title="([^"]+)">`([^`]+) …`</span> \|$', line)
+        assert found, line
+        whole = unescape(found[1].replace("\\|", "|"))
+        assert whole.startswith(found[2].replace("\\|", "|")), line
+        assert len(whole.split()) > len(found[2].split()), line

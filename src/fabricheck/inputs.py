@@ -9,6 +9,8 @@ from fabricheck.errors import FabricheckError
 
 MOST: Final = 256 << 20
 """Bytes that no output of a program and no record has."""
+FORMAT: Final = 1
+"""Of what ``--json`` writes: a key that goes or changes its meaning makes it another."""
 
 
 def read_bounded(file: BinaryIO) -> bytes:

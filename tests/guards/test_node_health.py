@@ -87,7 +87,7 @@ def test_facts_that_are_cut_are_untrusted_and_name_their_node(suite: Suite) -> N
     assert_red(
         outcome,
         "untrusted",
-        "node.n2: expected what the kernel and the programs say, each with its 'end'",
+        "node.n2: expected what the kernel and the programs report, each with its 'end'",
     )
 
 

@@ -13,7 +13,7 @@ from fabricheck.localise.topology import Topology, as_json
 from simulation.pairs import Simulated
 
 
-def kept(simulated: Simulated, directory: Path, seed: int = 7) -> Path:
+def kept(simulated: Simulated, directory: Path, seed: int = 7, port: str = "") -> Path:
     """Measure a simulated fabric, and leave what the check leaves."""
     directory.mkdir(parents=True, exist_ok=True)
     fabric = simulated.fabric()
@@ -29,7 +29,7 @@ def kept(simulated: Simulated, directory: Path, seed: int = 7) -> Path:
     if simulated.kind.spines:
         known = directory / "fabric.topology"
         known.write_text(json.dumps(as_json(topology(simulated))))
-    write_told(directory, known, {}, {}, {})
+    write_told(directory, known, {}, {}, {}, port=port)
     return directory
 
 

@@ -1,11 +1,17 @@
 """Runs over one port each of the same nodes: the card is accused, or the node where all are."""
 
+from dataclasses import replace
+from itertools import permutations
 from types import SimpleNamespace
 
 import pytest
+from tests.localise.made import kept
 
-from fabricheck.localise.located import cards
+from fabricheck.judge.levels import Level
+from fabricheck.localise.located import cards, findings, locate
+from fabricheck.localise.rails import slow_rails
 from fabricheck.programs.pair_health import launch
+from simulation.pairs import RATE, Kind, Simulated
 
 PORTS = tuple(f"mlx5_{number}:1" for number in range(4))
 
@@ -26,6 +32,60 @@ def test_several_cards_and_all_of_them():
         "c017: cards mlx5_0:1, mlx5_3:1; its 2 others are not accused",
     ]
     assert cards(runs({})) == []
+
+
+def over(port_factors: dict[str, dict[tuple[str, str], float]], nodes: tuple[str, ...]) -> list:
+    """Runs over each port, with the rates of ways that are not 1."""
+    ways = [*permutations(nodes, 2)]
+    return [
+        (port, SimpleNamespace(bad=[], rates=dict.fromkeys(ways, 1.0) | port_factors.get(port, {})))
+        for port in PORTS
+    ]
+
+
+@pytest.mark.parametrize("slow", PORTS)
+def test_of_two_nodes_the_port_that_is_slower_than_the_others_is_named(slow):
+    (told,) = slow_rails(over({slow: {("a", "b"): 0.25}}, ("a", "b")))
+    place = f"card {slow} of a or of b, or the cable between"
+    assert told == f"{place}; a to b at 0.25x the rate of 3 other ports"
+    both = {("a", "b"): 0.25, ("b", "a"): 0.5}
+    (told,) = slow_rails(over({slow: both}, ("a", "b")))
+    assert told.startswith(f"{place}; a to b and b to a at ")
+
+
+def test_of_three_nodes_the_card_or_all_cards_of_a_port():
+    nodes = ("a", "b", "c")
+    one = {("a", "b"): 0.3, ("a", "c"): 0.3, ("b", "a"): 0.3}
+    (told,) = slow_rails(over({PORTS[2]: one}, nodes))
+    assert told == f"card {PORTS[2]} of a; 3 of 6 ways at 0.3x the rate of 3 other ports"
+    whole = dict.fromkeys(permutations(nodes, 2), 0.3)
+    (told,) = slow_rails(over({PORTS[2]: whole}, nodes))
+    assert told.startswith(f"port {PORTS[2]}: several cards, or their switch; 6 of 6 ways at 0.3x")
+    named = over({PORTS[2]: one}, nodes)
+    named[2][1].bad.append("a")
+    assert slow_rails(named) == []
+
+
+def test_ports_alike_are_not_accused():
+    assert slow_rails(over({}, ("a", "b"))) == []
+    assert slow_rails(over({port: {("a", "b"): 0.3} for port in PORTS}, ("a", "b"))) == []
+    assert slow_rails(over({PORTS[0]: {("a", "b"): 0.85}}, ("a", "b"))) == []
+    scattered = {PORTS[0]: {("a", "b"): 0.6}, PORTS[1]: {("a", "b"): 1.5}}
+    assert slow_rails(over(scattered, ("a", "b"))) == []
+    assert slow_rails(over({PORTS[0]: {("a", "b"): 0.3}}, ("a", "b"))[:2]) == []
+
+
+def test_two_nodes_over_one_port_are_judged_by_the_other_ports(tmp_path):
+    pair = Simulated(Kind(leaves=1, hosts=2, bad=0), seed=1)
+    alone = locate(kept(pair, tmp_path / "alone"))
+    assert alone.level is Level.UNTRUSTED
+    found = locate(kept(pair, tmp_path / "port", port=PORTS[0]))
+    assert found.level is Level.NO_REFERENCE
+    assert set(found.rates) == {("n0", "n1"), ("n1", "n0")}
+    assert found.rates["n0", "n1"] == pytest.approx(RATE, rel=0.2)
+    dead = replace(found, dead={"n2": PORTS[0]})
+    assert (dead.level, dead.bad) == (Level.CRITICAL, ["n2"])
+    assert findings(found) == ["two nodes: fabricheck locate compares this port with their others"]
 
 
 def test_each_port_is_a_case(monkeypatch):

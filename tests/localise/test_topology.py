@@ -46,6 +46,7 @@ def test_tables_that_lead_in_a_circle_give_no_way() -> None:
 @pytest.mark.parametrize("topology", [BY_FLOW, BY_DESTINATION])
 def test_json_and_back(topology: Topology) -> None:
     assert from_json(as_json(topology)) == topology
+    assert from_json({"format": 1, **as_json(topology)}) == topology
 
 
 def test_people_may_write_ranges() -> None:
@@ -59,6 +60,8 @@ def test_people_may_write_ranges() -> None:
     [
         ([], "a topology: expected names and values"),
         ({}, "expected the key leaves"),
+        ({"format": 2, "leaves": {}}, "expected a topology of format 1, found 2: write it again"),
+        ({"format": [], "leaves": {}}, "expected a topology of format 1, found []"),
         ({"leaf": {}}, "unknown key 'leaf': known are leaves, spines, routes"),
         ({"leaves": {"a": 3}}, "leaves > a: expected a list of names, found 3"),
         ({"leaves": {"a": "n1", "b": "n1"}}, "leaves: n1 is at a and at b"),

@@ -1,6 +1,7 @@
 """The first three sentences: the fabric, what the verdict means for it, and what to do next."""
 
 import time
+from dataclasses import replace
 
 import pytest
 from tests.report import layered, sample
@@ -55,6 +56,19 @@ def test_a_slow_card_comes_before_all_else():
     rows = node_rows(run, summarise(run))
     assert {node for row in rows for node in row.nodes} == {"c017", "c018"}
     assert {card.partition(" ")[0] for row in rows for card in row.cards} == {PORTS[1]}
+
+
+def test_a_card_that_is_slow_among_several_sets_of_nodes_is_one():
+    pairs = [night({PORTS[1]: 0.5}), night({PORTS[1]: 0.5}), night({}), night({PORTS[1]: 0.5})]
+    others = ("c018", "c019", "c020", "c021")
+    run = run_of([
+        replace(each, nodes=("c017" if other != "c021" else "c030", other))
+        for cases, other in zip(pairs, others, strict=True)
+        for each in cases
+    ])  # fmt: skip
+    told = headline(run, summarise(run))
+    assert told.fabric.startswith("The fabric: 2 cards slow; ")
+    assert told.next.startswith(f"Next: on c017, look at card {PORTS[1]} and 1 more: ")
 
 
 def test_nodes_that_showed_the_same_share_a_row_and_the_worst_is_first(judged):

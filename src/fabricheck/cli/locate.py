@@ -73,6 +73,7 @@ def locate(
     from fabricheck.judge.levels import Level
     from fabricheck.localise.located import Located, as_json, cards, lines
     from fabricheck.localise.located import locate as judged
+    from fabricheck.localise.rails import FEWEST, slow_rails
     from fabricheck.record.entries import LOCATE
     from fabricheck.reframe_ext.config import system_here
     from fabricheck.report.files import write_whole
@@ -95,7 +96,7 @@ def locate(
     _, recorded = session.run(SUITE, wanted, None, options, aside=machine)
     found_cases = load(home() / "perflogs", recorded).cases
     cases = [case for case in found_cases if case.benchmark == benchmark]
-    proved = (Level.GOOD, Level.WARNING, Level.CRITICAL)
+    proved = (Level.GOOD, Level.WARNING, Level.CRITICAL, Level.NO_REFERENCE)
     unproved = [case for case in cases if case.level not in proved]
     judgements = [(case, judged(Path(case.output))) for case in cases if case not in unproved]
     text = [
@@ -108,13 +109,17 @@ def locate(
         if case.port:
             where = case.system, case.partition, case.environ, case.transport
             of_nodes.setdefault(where, []).append((case.port, each))
-    text += [line for runs in of_nodes.values() if len(runs) > 1 for line in cards(runs)]
+    several = [runs for runs in of_nodes.values() if len(runs) > 1]
+    named = [line for runs in several for line in (*cards(runs), *slow_rails(runs))]
     cases_as_json = [{"case": case.title, **as_json(each)} for case, each in judgements]
-    tell(text, {"cases": cases_as_json}, machine=machine)
+    tell(text + named, {"cases": cases_as_json, "cards": named}, machine=machine)
     for case in unproved:
         typer.echo(f"{case.title}: no conclusion: {'; '.join(case.causes)}", err=machine)
-    if node_file is not None and judgements:
-        names = [set(each.good) for _, each in judgements]
+    names = [set(each.good) for _, each in judgements if not each.is_pair]
+    if node_file is not None and names:
         write_whole(node_file, "".join(f"{n}\n" for n in sorted(set.intersection(*names))))
-    critical = any(each.level is Level.CRITICAL for _, each in judgements)
-    raise typer.Exit(3 if unproved or not cases else int(critical))
+    critical = bool(named) or any(each.level is Level.CRITICAL for _, each in judgements)
+    open_ = any(
+        each.is_pair for runs in of_nodes.values() for _, each in runs if len(runs) < FEWEST
+    )
+    raise typer.Exit(3 if unproved or open_ or not cases else int(critical))

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
+from fabricheck.inputs import FORMAT
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _CONTROL_BUT_COLOUR: Final = re.compile(rf"(\x1b\[[0-9;]*m)|{_CONTROL.pattern}")
@@ -96,10 +97,6 @@ def prepare() -> None:
         # What the locale lacks is written as its number.
         encoding, lines = before.encoding, before.line_buffering
         sys.stdout = Output(before.detach(), encoding, "backslashreplace", line_buffering=lines)
-
-
-FORMAT: Final = 1
-"""Of what ``--json`` writes: a key that goes or changes its meaning makes it another."""
 
 
 def write_json(data: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ import numpy as np
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.launch.evidence import RESULT_JSON
+from fabricheck.localise.evidence import Round
 from fabricheck.localise.explaining import Finding
 from fabricheck.localise.fabric import Fabric
 from fabricheck.localise.judging import LocationVerdict, judge
@@ -19,12 +20,14 @@ from fabricheck.schedulers import to_copy
 from fabricheck.units import percent, times
 
 FEWEST_NODES: Final = 3
-"""Of two nobody can tell which is slow."""
+"""Of two nobody can tell which is slow, but over several ports, which of these."""
 ROUND_SECONDS: Final = 2.0
 """Of a round: long enough for a hundred windows of a fast link."""
 KEPT: Final = "located.json"
 """What the rounds don't say: topology, states of all nodes, what ports counted, dead ports."""
 
+_PAIR: Final = 2
+_OF_PAIR: Final = "two nodes: fabricheck locate compares this port with their others"
 _SHOWN: Final = 6
 """Lines of a kind before the rest is counted."""
 _NAMED: Final = 8
@@ -46,6 +49,8 @@ class Located:
         absent: nodes that were not measured, with why.
         counters: what the ports of a node counted, in words.
         dead: nodes of which a port is down, and which; they were left out.
+        rates: the median bandwidth from a node to another, of those that measured together.
+        is_pair: whether two nodes measured over one port of several, which the others judge.
     """
 
     fabric: Fabric
@@ -54,10 +59,14 @@ class Located:
     absent: Mapping[str, str]
     counters: Mapping[str, str]
     dead: Mapping[str, str]
+    rates: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    is_pair: bool = False
 
     @property
     def level(self) -> Level:
         """Critical if a place is accused or a port dead, a warning for one that is not cleared."""
+        if self.is_pair:
+            return Level.CRITICAL if self.dead else Level.NO_REFERENCE
         if self.verdict.untrusted:
             return Level.UNTRUSTED
         if self.verdict.accused or self.dead:
@@ -67,7 +76,8 @@ class Located:
     @property
     def bad(self) -> list[str]:
         """Names of the accused nodes, and of those with a dead port."""
-        return [*self.dead, *(self.fabric.nodes[node] for node in self.verdict.bad)]
+        found = [] if self.is_pair else self.verdict.bad.tolist()
+        return [*self.dead, *(self.fabric.nodes[node] for node in found)]
 
     @property
     def good(self) -> list[str]:
@@ -90,9 +100,11 @@ def write_told(
     states: Mapping[str, str],
     counters: Mapping[str, str],
     dead: Mapping[str, str],
+    *,
+    port: str = "",
 ) -> None:
-    """Leave what the rounds don't say beside them."""
-    told = {"states": dict(states), "counters": dict(counters), "dead": dict(dead)}
+    """Leave what the rounds don't say beside them; ``port`` where they had one of several."""
+    told = {"states": dict(states), "counters": dict(counters), "dead": dict(dead), "port": port}
     (directory / KEPT).write_text(json.dumps({"topology": str(topology or ""), **told}))
 
 
@@ -105,7 +117,7 @@ def locate(directory: Path) -> Located:
     try:
         told = json.loads((directory / KEPT).read_text())
         topology, states, counters = told["topology"], told["states"], told["counters"]
-        dead = told["dead"]
+        dead, port = told["dead"], told.get("port", "")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FabricheckError(
             f"FC1702 expected what PairHealth leaves in {directory}, found: {error!r}: run it again"
@@ -113,7 +125,18 @@ def locate(directory: Path) -> Located:
     nodes, rounds = read_rounds(directory / RESULT_JSON)
     fabric = Fabric(nodes, read_routes(Path(topology) if topology else None))
     absent = {name: state for name, state in states.items() if name not in {*nodes, *dead}}
-    return Located(fabric, judge(rounds, fabric), len(rounds), absent, counters, dead)
+    verdict, is_pair = judge(rounds, fabric), bool(port) and len(nodes) == _PAIR
+    rates = _rates(nodes, rounds)
+    return Located(fabric, verdict, len(rounds), absent, counters, dead, rates, is_pair)
+
+
+def _rates(nodes: Sequence[str], rounds: Sequence[Round]) -> dict[tuple[str, str], float]:
+    found: dict[tuple[str, str], list[float]] = {}
+    for each in rounds:
+        for (one, other), there, back in zip(each.pairs, each.there, each.back, strict=True):
+            found.setdefault((nodes[one], nodes[other]), []).append(there)
+            found.setdefault((nodes[other], nodes[one]), []).append(back)
+    return {way: float(np.median(rates)) for way, rates in found.items()}
 
 
 def findings(located: Located) -> list[str]:
@@ -122,7 +145,7 @@ def findings(located: Located) -> list[str]:
     dead = [f"{node} was left out: {ports} down" for node, ports in located.dead.items()]
     dead = _few(dead, "nodes with a dead port")
     if verdict.untrusted:
-        return [*dead, verdict.untrusted]
+        return [*dead, _OF_PAIR if located.is_pair else verdict.untrusted]
     accused = [_accusation(each, located) for each in _merged(verdict.accused)]
     doubts = list(
         dict.fromkeys(

@@ -8,10 +8,10 @@ the means of all nodes: these differ where nodes do, and then nothing is said.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import comb, erfc, sqrt
 from typing import Final
 
 import numpy as np
-from scipy import special
 
 from fabricheck.localise.explaining import Explained
 from fabricheck.localise.fabric import Ints
@@ -89,9 +89,15 @@ def _p_values(cells: Array, decoded: Explained) -> tuple[Array, Array]:
     # Of a slow pair both ends were slow: the rounds of others tell what is chance.
     others = np.maximum((cells > limit).sum() - 2 * slow, 0)
     share = (others + 1) / (rounds.sum() - 2 * rounds + 2).clip(min=1)
-    # The binomial distribution's upper tail; scipy.stats has it, too, and takes a second to import.
-    often = special.bdtrc(slow - 1.0, rounds, np.minimum(share, 1.0))
-    return np.where(slow >= _LEAST_SLOW, often, 1.0), _of_means(cells, rounds >= _FEWEST)
+    often = np.ones(len(cells))
+    for node in np.flatnonzero(slow >= _LEAST_SLOW):
+        often[node] = _tail(int(slow[node]), int(rounds[node]), min(float(share[node]), 1.0))
+    return often, _of_means(cells, rounds >= _FEWEST)
+
+
+def _tail(least: int, of: int, p: float) -> float:
+    """The binomial distribution's upper tail: scipy has it, and takes longer to import."""
+    return sum(comb(of, k) * p**k * (1 - p) ** (of - k) for k in range(least, of + 1))
 
 
 def _of_means(cells: Array, enough: Flags) -> Array:
@@ -100,5 +106,6 @@ def _of_means(cells: Array, enough: Flags) -> Array:
         means = np.nanmean(cells[enough], axis=1)
         distances = means - np.median(means)
         spread = NORMAL_MAD * float(np.median(np.abs(distances)))
-        p[enough] = special.ndtr(-distances / max(spread, 1e-9))
+        above = (distances / max(spread, 1e-9) / sqrt(2)).tolist()
+        p[enough] = [erfc(each) / 2 for each in above]
     return p

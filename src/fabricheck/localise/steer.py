@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from fabricheck.errors import FabricheckError
 from fabricheck.localise.evidence import Round
 from fabricheck.localise.fabric import Fabric, Routes
 from fabricheck.localise.schedules import ROUNDS, Schedule
-from fabricheck.measures.program_result import ProgramResult, read
+
+if TYPE_CHECKING:
+    from fabricheck.measures.program_result import ProgramResult
 
 _PROGRAM: Final = "pair_probe"
 _FIELDS: Final = ("first", "second", "latencies", "there", "back")
@@ -85,6 +87,9 @@ def read_rounds(path: Path) -> tuple[tuple[str, ...], list[Round]]:
         FabricheckError: if the file can't be read, is damaged, of another program, or of ranks that
             were not each on a node of its own.
     """
+    # What steers a job needs none of this, and every rank waits for its start.
+    from fabricheck.measures.program_result import read
+
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -117,7 +122,7 @@ def parse_line(line: str, nodes: int) -> Round:
     return _checked(dict(zip(_FIELDS, numbers.T, strict=True)), nodes, "the line of a round")
 
 
-def _round(result: ProgramResult, each: Mapping[str, Any], nodes: int) -> Round:
+def _round(result: "ProgramResult", each: Mapping[str, Any], nodes: int) -> Round:
     columns = {name: result.need(each, name, list) for name in _FIELDS}
     if len({len(column) for column in columns.values()}) != 1:
         result.refuse("expected as many numbers of each kind as pairs in a round, found others")

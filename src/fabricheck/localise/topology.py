@@ -8,6 +8,7 @@ from typing import Any, Final
 from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from fabricheck.errors import FabricheckError
+from fabricheck.inputs import FORMAT
 from fabricheck.nodes.names import fold
 
 # More than any fabric has; ranges of a damaged file would fill the memory.
@@ -178,7 +179,11 @@ def from_json(value: object) -> Topology:
     """
     given = dict(_mapping(value, "a topology"))
     # What ``--json`` wrote carries the number of its format.
-    given.pop("format", None)
+    if (number := given.pop("format", FORMAT)) != FORMAT:
+        raise FabricheckError(
+            f"FC1720 expected a topology of format {FORMAT}, found {repr(number)[:60]}: write it "
+            "again with this version"
+        )
     if unknown := sorted(given.keys() - set(_KEYS)):
         raise FabricheckError(f"FC1715 unknown key {unknown[0]!r}: known are {', '.join(_KEYS)}")
     if "leaves" not in given:

@@ -99,7 +99,7 @@ def read_facts(path: Path) -> Facts:
         facts, versions = read_told(path)
     except ValueError:
         raise FabricheckError(
-            f"FC1506 {path.name}: expected what the kernel and the programs say, each with its "
+            f"FC1506 {path.name}: expected what the kernel and the programs report, each with its "
             "'end': the facts of this node are cut, run the case again"
         ) from None
     return facts_of(facts, versions.lines, path.name)

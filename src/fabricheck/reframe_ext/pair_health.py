@@ -43,12 +43,13 @@ class PairSurvey(EveryNode, BuiltCase):
 
     @run_before("run")
     def count_nodes(self) -> None:
-        """Pairs need two nodes."""
+        """Pairs need two nodes, and others beside them, or other ports."""
         if self.is_dry_run():
             return
-        if self.num_tasks < FEWEST_NODES:
+        fewest = FEWEST_NODES - bool(self.port)
+        if self.num_tasks < fewest:
             raise ReframeError(
-                f"expected {FEWEST_NODES} nodes of partition {self.current_partition.fullname} "
+                f"expected {fewest} nodes of partition {self.current_partition.fullname} "
                 f"that can run a job, found {self.num_tasks}: wait, or bring some back"
             )
         self.nodes = self.num_nodes = self.num_tasks
@@ -66,7 +67,7 @@ class PairSurvey(EveryNode, BuiltCase):
             str(self.topology) or PartitionExtras.of(self.current_partition.extras).topology
         )
         dead = dead_ports(Path(self.stagedir))
-        write_told(kept, known, self.states, self._counted(), dead)
+        write_told(kept, known, self.states, self._counted(), dead, port=self.port)
         located = locate(kept)
         for line in lines(located):
             getlogger().info(f"     L: {line}")

@@ -11,9 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median, median_low
+from statistics import median_low
 from typing import Final, NamedTuple
 
+from fabricheck.localise.rails import FEWEST, beside_peers
 from fabricheck.measures.benchmark import MpiBenchmark
 from fabricheck.measures.metrics import Direction
 from fabricheck.measures.registry import REGISTRY
@@ -22,14 +23,8 @@ from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
 from fabricheck.units import times
 
-FEWEST: Final = 3
-"""Cards that a node must have, as of two nobody can tell which is slow."""
 LEAST: Final = 2
 """Bandwidths in a direction, as one alone is noise now and then."""
-SLOWER: Final = 1.25
-"""Times that a card must be slower than the median of its peers, by half of them at least."""
-_SPREADS: Final = 2
-"""And farther than any of these is from it by any benchmark, twice."""
 _PAIR: Final = 2
 _MOST: Final = 16
 """Sets of nodes whose cards are shown."""
@@ -39,7 +34,7 @@ _FAILS: Final = "fails"
 _BAD: Final = (Status.CRITICAL, Status.UNTRUSTED, Status.FAILED, Status.ABORTED)
 Places = Mapping[tuple[str, str], list[tuple[float, float]]]
 """Of each port and node that sends: how many times slower than its peers by each benchmark, and how
-far they lie from each other."""
+many it must be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +153,7 @@ def _fault(
 
 
 def _is_slow(found: list[tuple[float, float]], least: int) -> bool:
-    limit = max([SLOWER, *(spread for _, spread in found)])
+    limit = max((limit for _, limit in found), default=0.0)
     return len(found) >= least and median_low(each for each, _ in found) >= limit
 
 
@@ -191,15 +186,9 @@ def _places(cases: Iterable[ReportedCase]) -> Places:
     for (*_, sender), by_port in values.items():
         sizes = [set(each) for each in by_port.values() if each]
         common = set.intersection(*sizes) if len(sizes) >= FEWEST else set()
-        for port in by_port if common else ():
-            others = [
-                each[max(common)] for other, each in by_port.items() if each and other != port
-            ]
-            middle = median(others)
-            distances = [max(each / middle, middle / each) for each in others]
-            own = by_port[port].get(max(common))
-            slower = middle / own if own else math.inf
-            found.setdefault((port, sender), []).append((slower, max(distances) ** _SPREADS))
+        rates = {port: each.get(max(common), 0.0) for port, each in by_port.items() if common}
+        for port, beside in beside_peers(rates).items():
+            found.setdefault((port, sender), []).append(beside)
     return found
 
 

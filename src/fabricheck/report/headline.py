@@ -102,12 +102,21 @@ def _next(run: ReportedRun, summary: Summary) -> tuple[str, str]:
 
 
 def _cards(summary: Summary) -> list[tuple[str, list[str], str]]:
-    """Cards unlike their peers: port, nodes, and what is wrong."""
-    found = []
+    """Cards unlike their peers: port, nodes, and what is wrong.
+
+    A card that stands out among several sets of nodes is one; what these have in common is its.
+    """
+    found: list[tuple[str, list[str], str]] = []
     for table in summary.cards:
         for port in table.ports:
             nodes = [node for node in table.nodes if table.cells[node, port].fault]
-            if nodes:
+            if not nodes:
+                continue
+            for number, (other, before, known) in enumerate(found):
+                if other == port and (common := [node for node in before if node in nodes]):
+                    found[number] = port, common, known
+                    break
+            else:
                 found.append((port, nodes, table.cells[nodes[0], port].fault))
     return found
 

@@ -8,10 +8,10 @@ is NaN.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -140,7 +140,7 @@ def rank_test(first: Array, second: Array, inflation: float = 1.0) -> float:
     if min(len(first), len(second)) < _EXACT:
         tail = at_least(*sorted((len(first), len(second))))
         exact = min(0.5, float(tail[math.ceil(pairs / 2 + distance)]))
-        return 2 * float(ndtr(ndtri(exact) / math.sqrt(inflation)))
+        return math.erfc(-NormalDist().inv_cdf(exact) / math.sqrt(2 * inflation))
     total = len(first) + len(second)
     _, ties = np.unique(np.concatenate([first, second]), return_counts=True)
     tied = float(np.sum(ties.astype(float) ** 3 - ties)) / (total * (total - 1))

@@ -117,6 +117,14 @@ def up(
             help="RDMA devices of rx1 and rx2 each.", show_default="as it runs, else 1", metavar="N"
         ),
     ] = None,
+    rdma_nodes: Annotated[
+        int | None,
+        typer.Option(
+            help="Nodes with RDMA devices, rx1 and so on.",
+            show_default="as it runs, else 2",
+            metavar="N",
+        ),
+    ] = None,
     fabric: Annotated[
         str | None,
         typer.Option(
@@ -143,7 +151,7 @@ def up(
 
       %(prog)s up --rdma
 
-      %(prog)s up --rdma --cards 4
+      %(prog)s up --rdma --cards 4 --rdma-nodes 3
 
       %(prog)s up --fabric leaf-spine
     """
@@ -156,6 +164,7 @@ def up(
             rdma=rdma,
             fabric=fabric,
             cards=cards,
+            rdma_nodes=rdma_nodes,
             progress=progress,
         )
     count = len(result.nodes)

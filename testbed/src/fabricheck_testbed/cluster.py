@@ -34,6 +34,7 @@ class Testbed:
         rdma: bool | None = None,
         fabric: str | None = None,
         cards: int | None = None,
+        rdma_nodes: int | None = None,
         progress: lifecycle.Progress = lambda _: None,
     ) -> lifecycle.UpResult:
         """See ``lifecycle.up``."""
@@ -45,6 +46,7 @@ class Testbed:
             rdma=rdma,
             fabric=fabric,
             cards=cards,
+            rdma_nodes=rdma_nodes,
             progress=progress,
         )
 

@@ -22,9 +22,10 @@ BRIDGE: Final = "br0"
 PARTITION: Final = "main"
 # The same nodes again: its jobs yield to those of the others.
 STRESS_PARTITION: Final = "stress"
-# The guest: an emulated machine that is two nodes. Under its own name it is reached as a whole.
+# The guest: an emulated machine that is two nodes or more. Under its own name it is reached as a
+# whole.
 GUEST: Final = "guest"
-GUEST_NODES: Final = ("rx1", "rx2")
+GUEST_NODES: Final = ("rx1", "rx2", "rx3", "rx4")
 GUEST_HOSTS: Final = (GUEST, *GUEST_NODES)
 RDMA_PARTITION: Final = "rdma"
 # What a site calls it where its nodes have several cards.

@@ -76,18 +76,19 @@ def up(
     rdma: bool | None = None,
     fabric: str | None = None,
     cards: int | None = None,
+    rdma_nodes: int | None = None,
     progress: Progress = lambda _: None,
 ) -> UpResult:
     """Start a testbed and return when all its nodes are idle; a healthy one is left alone.
 
-    ``rdma`` adds the guest with nodes rx1 and rx2, which have RDMA devices. ``fabric`` is one of
-    ``fabric.FABRICS``. ``cards`` is the number of these devices of each.
+    ``rdma`` adds the guest with ``rdma_nodes`` nodes, rx1, rx2 and so on, which have RDMA devices,
+    ``cards`` of them each. ``fabric`` is one of ``fabric.FABRICS``.
 
     ``None`` stands for "as it runs", and for the defaults if nothing runs. What an interrupted
     operation or a dead part left behind is removed first. Raises TestbedError.
     """
     begin = time.monotonic()
-    wish = make_wish(nodes, cpus_per_node, shares, rdma, fabric, cards)
+    wish = make_wish(nodes, cpus_per_node, shares, rdma, fabric, cards, rdma_nodes)
     files = layout.layout_at(state_dir)
     refuse_inside_node()
     # First what needs no state directory, so that a machine without it stays as it was.
@@ -213,6 +214,7 @@ def _plan(
         guest_directories=writable_directories(wanted) if rdma else [],
         fabric=fabric,
         cards=wish.cards or (before.cards if before else 1),
+        rdma_nodes=wish.rdma_nodes or (before.rdma_nodes if before else 2),
     )
 
 
@@ -225,8 +227,7 @@ def _configure(
         save(files, started)
         progress("configuration")
         write_configuration(files, started, programs)
-        directories = started.guest_directories
-        guest = prepare(files, directories, started.cards, progress) if started.rdma else []
+        guest = prepare(files, started, progress) if started.rdma else []
     except BaseException:
         _remove(files, started)
         raise

@@ -27,6 +27,7 @@ class Wish(NamedTuple):
     rdma: bool | None = None
     fabric: str | None = None
     cards: int | None = None
+    rdma_nodes: int | None = None
 
 
 class Started(NamedTuple):
@@ -43,6 +44,7 @@ class Started(NamedTuple):
     guest_directories: list[str]
     fabric: str = BRIDGE
     cards: int = 1
+    rdma_nodes: int = 2
 
     @property
     def rdma(self) -> bool:
@@ -52,8 +54,12 @@ class Started(NamedTuple):
     @property
     def node_names(self) -> list[str]:
         """All its nodes."""
-        guest_nodes = layout.GUEST_NODES if self.rdma else ()
-        return [*layout.node_names(self.nodes), *guest_nodes]
+        return [*layout.node_names(self.nodes), *self.guest_nodes]
+
+    @property
+    def guest_nodes(self) -> tuple[str, ...]:
+        """Those with RDMA devices."""
+        return layout.GUEST_NODES[: self.rdma_nodes] if self.rdma else ()
 
 
 def make_wish(  # noqa: PLR0917
@@ -63,18 +69,21 @@ def make_wish(  # noqa: PLR0917
     rdma: bool | None = None,  # noqa: FBT001
     fabric: str | None = None,
     cards: int | None = None,
+    rdma_nodes: int | None = None,
 ) -> Wish:
     """A checked wish; TestbedError names the option that is out of range."""
-    for option, value, most in (
-        ("--nodes", nodes, MAX_NODES),
-        ("--cpus-per-node", cpus_per_node, MAX_CPUS_PER_NODE),
-        ("--cards", cards, MAX_CARDS),
+    for option, value, least, most in (
+        ("--nodes", nodes, 1, MAX_NODES),
+        ("--cpus-per-node", cpus_per_node, 1, MAX_CPUS_PER_NODE),
+        ("--cards", cards, 1, MAX_CARDS),
+        ("--rdma-nodes", rdma_nodes, 2, len(layout.GUEST_NODES)),
     ):
-        if value is not None and not 1 <= value <= most:
-            raise TestbedError(f"{option} {value}: expected 1 to {most}")
+        if value is not None and not least <= value <= most:
+            raise TestbedError(f"{option} {value}: expected {least} to {most}")
     if fabric is not None and fabric not in FABRICS:
         raise TestbedError(f"--fabric {fabric}: expected one of {', '.join(FABRICS)}")
-    return Wish(nodes, cpus_per_node, tuple(shared_paths(shares)), rdma, fabric, cards)
+    shared = tuple(shared_paths(shares))
+    return Wish(nodes, cpus_per_node, shared, rdma, fabric, cards, rdma_nodes)
 
 
 def own_pid_namespace() -> str:
@@ -121,6 +130,7 @@ def conflict(wish: Wish, started: Started, working_directory: Path) -> str | Non
         (wish.nodes, started.nodes, "nodes"),
         (wish.cpus_per_node, started.cpus_per_node, "CPUs per node"),
         (wish.cards, started.cards, "cards of each RDMA node"),
+        (wish.rdma_nodes, started.rdma_nodes, "RDMA nodes"),
     ):
         if wished is not None and wished != found:
             return f"it has {found} {what}, not {wished}"

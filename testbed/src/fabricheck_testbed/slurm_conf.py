@@ -84,16 +84,17 @@ def slurm_conf(
     nodes: int,
     cpus_per_node: int,
     memory_mb: int,
-    guest_memory_mb: int | None = None,
     *,
+    guest: Sequence[str] = (),
+    guest_memory_mb: int = 0,
     with_topology: bool = False,
 ) -> str:
     """slurm.conf for ``nodes`` nodes of ``cpus_per_node`` CPUs and ``memory_mb`` MB each.
 
-    With ``guest_memory_mb``, also for the guest's nodes, which share that memory. With
+    Also for the nodes of the guest, which share its memory. With
     ``with_topology``, Slurm reads topology.conf beside it.
     """
-    node_timeout, message_timeout = _GUEST_TIMEOUTS if guest_memory_mb else _TIMEOUTS
+    node_timeout, message_timeout = _GUEST_TIMEOUTS if guest else _TIMEOUTS
     text = _SLURM_CONF.format(
         login=layout.LOGIN,
         login_address=layout.address(layout.LOGIN),
@@ -113,23 +114,21 @@ def slurm_conf(
     )
     if with_topology:
         text += "TopologyPlugin=topology/tree\n"
-    return text + _guest_lines(cpus_per_node, guest_memory_mb) if guest_memory_mb else text
+    return text + _guest_lines(guest, cpus_per_node, guest_memory_mb) if guest else text
 
 
-def _guest_lines(cpus_per_node: int, memory_mb: int) -> str:
+def _guest_lines(nodes: Sequence[str], cpus_per_node: int, memory_mb: int) -> str:
     lines = [
         _GUEST_NODE.format(
             name=node,
             address=layout.address(node),
             port=layout.NODE_PORT + number,
             cpus=cpus_per_node,
-            memory_mb=memory_mb // len(layout.GUEST_NODES),
+            memory_mb=memory_mb // len(nodes),
         )
-        for number, node in enumerate(layout.GUEST_NODES)
+        for number, node in enumerate(nodes)
     ]
-    partition = _GUEST_PARTITION.format(
-        partition=layout.RDMA_PARTITION, nodes=",".join(layout.GUEST_NODES)
-    )
+    partition = _GUEST_PARTITION.format(partition=layout.RDMA_PARTITION, nodes=",".join(nodes))
     return "".join([*lines, partition])
 
 

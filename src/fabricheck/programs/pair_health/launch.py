@@ -38,8 +38,9 @@ def cases(family: str) -> list[Case]:
     for name in available_placements(min_nodes=FEWEST_NODES):
         case = Case("pair_health", name)
         found.setdefault(case.placement.transport.name, case)
-    ports = offered_ports() if "rc" in found else ()
-    alone = [replace(found["rc"].placement, port=port) for port in ports]
+    pairs = map(Placement.read, available_placements(min_nodes=FEWEST_NODES - 1))
+    rc = next((place for place in pairs if place.transport.name == "rc"), None)
+    alone = [replace(rc, port=port) for port in offered_ports()] if rc else []
     count = min(each.placement.num_nodes for each in found.values())
     by_nccl = [Case(NCCL, Placement(find(name), count)) for name in ("nccl_ib", "nccl_socket")]
     return [*found.values(), *(Case("pair_health", place) for place in alone), *by_nccl]

@@ -1,8 +1,9 @@
 """The guest's network: one card to the testbed, and cables with a Soft-RoCE device at each end.
 
-Each cable joins a card of rx1 to that of rx2 with the same number. Both its ends are in one network
-namespace, because rxe works only in the first one. The link-local addresses make packets cross it
-nevertheless: their routes belong to an interface.
+Each cable joins a card of rx1 to that of rx2 with the same number; of more nodes, a bridge joins
+them, a switch of its own for each number. All ends are in one network namespace, because rxe works
+only in the first one. The link-local addresses make packets cross the cables nevertheless: their
+routes belong to an interface.
 """
 
 import os
@@ -10,6 +11,7 @@ import shutil
 import stat
 import subprocess
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +19,9 @@ from fabricheck_testbed import layout, libc
 from fabricheck_testbed.node import NodeError, ip_batch
 
 MAX_CARDS: Final = 8
-_HOSTS: Final = "ab"
+_OF_PAIR: Final = 2 * MAX_CARDS
+"""Numbers of the cards of two nodes."""
+_HOSTS: Final = "abcd"
 _GIDS_WANTED: Final = 2
 # Room for RoCE's headers beside a payload of 4096 bytes.
 CABLE_MTU: Final = 4200
@@ -44,15 +48,17 @@ def gid_address(cable: str) -> str:
 
     Index 0 is the address that the kernel makes from the interface's own.
     """
-    card, node = divmod(int(cable[1:]), len(layout.GUEST_NODES))
-    return f"fe80::{card:x}:{_HOSTS[node]}/64"
+    pair, number = divmod(int(cable[1:]), _OF_PAIR)
+    return f"fe80::{number // 2:x}:{_HOSTS[2 * pair + number % 2]}/64"
 
 
 def _number(node: str, card: int) -> int:
-    return len(layout.GUEST_NODES) * card + layout.GUEST_NODES.index(node)
+    """Even ones are rx1's and odd ones rx2's, however many nodes there are; then those of more."""
+    pair, end = divmod(layout.GUEST_NODES.index(node), 2)
+    return _OF_PAIR * pair + 2 * card + end
 
 
-def make_network(ip: str, cards: int) -> None:
+def make_network(ip: str, nodes: Sequence[str], cards: int) -> None:
     """Addresses for the guest and its nodes, and the cables."""
     settings = Path("/proc/sys/net/ipv6/conf")
     # As on other nodes: byte counters move only when somebody communicates.
@@ -62,27 +68,38 @@ def make_network(ip: str, cards: int) -> None:
         (settings / scope / "accept_dad").write_text("0", encoding="ascii")
     addresses = [
         f"address add {layout.address(host)}/{layout.PREFIX_LENGTH} brd + dev {layout.INTERFACE}"
-        for host in layout.GUEST_HOSTS
+        for host in (layout.GUEST, *nodes)
     ]
-    pairs = [[cable(node, card) for node in layout.GUEST_NODES] for card in range(cards)]
-    ends = [name for pair in pairs for name in pair]
+    ends = [cable(node, card) for card in range(cards) for node in nodes]
     ip_batch(
         ip,
         "link set lo up",
         *addresses,
         f"link set {layout.INTERFACE} up",
-        *(
-            f"link add {left} mtu {CABLE_MTU} type veth peer name {right} mtu {CABLE_MTU}"
-            for left, right in pairs
-        ),
+        *(command for card in range(cards) for command in _cables(nodes, card)),
         *(f"link set {name} up" for name in ends),
         *(f"address add {gid_address(name)} dev {name}" for name in ends),
     )
 
 
-def make_devices(rdma: str, cards: int) -> None:
+def _cables(nodes: Sequence[str], card: int) -> Iterator[str]:
+    """What joins the cards of a number: a cable, or one of each node to a bridge."""
+    first, *others = (cable(node, card) for node in nodes)
+    if len(others) == 1:
+        yield f"link add {first} mtu {CABLE_MTU} type veth peer name {others[0]} mtu {CABLE_MTU}"
+        return
+    switch = f"rail{card}"
+    yield f"link add {switch} mtu {CABLE_MTU} type bridge mcast_snooping 0"
+    yield f"link set {switch} up"
+    for name in (first, *others):
+        far = f"port{name[1:]}"
+        yield f"link add {name} mtu {CABLE_MTU} type veth peer name {far} mtu {CABLE_MTU}"
+        yield f"link set {far} master {switch} up"
+
+
+def make_devices(rdma: str, nodes: Sequence[str], cards: int) -> None:
     """An RDMA device at each end of each cable, ready with both GIDs."""
-    made = [(node, card) for card in range(cards) for node in layout.GUEST_NODES]
+    made = [(node, card) for card in range(cards) for node in nodes]
     for each in made:
         done = subprocess.run(
             [rdma, "link", "add", device(*each), "type", "rxe", "netdev", cable(*each)],

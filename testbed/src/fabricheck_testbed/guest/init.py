@@ -1,4 +1,4 @@
-"""The guest's first process: its files, network and RDMA devices, then two nodes.
+"""The guest's first process: its files, network and RDMA devices, then its nodes.
 
 What it says goes line by line to the anchor, in the words of ``anchor.Link``: step, error, ready.
 It never ends: if it did, the kernel would panic, and the machine with it.
@@ -83,13 +83,13 @@ def _build(settings: Settings, host: Host) -> None:
     unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
     resource.setrlimit(resource.RLIMIT_MEMLOCK, unlimited)
     munged = start_daemon(_MUNGED, munged_command(settings.programs["munged"], host.files), host)
-    devices.make_network(settings.programs["ip"], settings.cards)
+    devices.make_network(settings.programs["ip"], settings.nodes, settings.cards)
     _tell("step RDMA devices")
-    devices.make_devices(settings.programs["rdma"], settings.cards)
+    devices.make_devices(settings.programs["rdma"], settings.nodes, settings.cards)
     socket = host.files.munge_socket
     _wait(munged, _MUNGED, host, lambda: connectable(socket))
     _tell("step the guest's node daemons (slurmd)")
-    for node in layout.GUEST_NODES:
+    for node in settings.nodes:
         _spawn(node, settings, host)
         record = host.files.records / f"{node}.json"
         _wait(None, node, host, record.exists)

@@ -26,6 +26,7 @@ MODULES: Final = (
     "9p",
     "virtio_net",
     "veth",
+    "bridge",
     "sch_netem",
     "sch_tbf",
     "sch_red",

@@ -10,6 +10,7 @@ from fabricheck_testbed.errors import TestbedError
 from fabricheck_testbed.guest import initramfs, kernel, machine
 from fabricheck_testbed.guest.settings import Settings
 from fabricheck_testbed.layout import Layout
+from fabricheck_testbed.options import Started
 from fabricheck_testbed.visible import outermost
 
 _INSIDE = ("munged", "slurmd", "ip", "rdma")
@@ -21,9 +22,7 @@ def writable_directories(wanted: Iterable[Path]) -> list[str]:
     return outermost({path.resolve() for path in wanted} - {Path("/")})
 
 
-def prepare(
-    files: Layout, directories: list[str], cards: int, progress: Callable[[str], None]
-) -> list[str]:
+def prepare(files: Layout, started: Started, progress: Callable[[str], None]) -> list[str]:
     """Fetch what is missing, and write what the guest reads; returns QEMU's command line.
 
     Raises:
@@ -38,17 +37,18 @@ def prepare(
     qemu, busybox = found["qemu-system-x86_64"], Path(found["busybox"])
     accelerator = machine.choose_accelerator(qemu, busybox, image, cache, progress)
     settings = Settings(
-        machine.tags(directories),
+        machine.tags(started.guest_directories),
         {name: found[name] for name in _INSIDE},
         accelerator,
         secrets.token_hex(_TOKEN_BYTES),
-        cards,
+        started.cards,
+        started.guest_nodes,
     )
     settings.save(files.guest_settings)
     first = python_command("guest.init", str(files.root))
     archive = initramfs.for_guest(busybox, image.modules, first)
     files.guest_initramfs.write_bytes(archive)
-    return machine.qemu_command(qemu, accelerator, image, files, directories)
+    return machine.qemu_command(qemu, accelerator, image, files, started.guest_directories)
 
 
 def _require_static(busybox: Path) -> None:

@@ -1,8 +1,11 @@
 """What ``up`` tells the guest's first process, as a JSON file in the state directory."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from fabricheck_testbed.layout import GUEST_NODES
 
 
 class Settings(NamedTuple):
@@ -14,6 +17,7 @@ class Settings(NamedTuple):
         accelerator: with what QEMU runs it; for ``status``.
         token: what a client of its agents has to say first.
         cards: RDMA devices of each node.
+        nodes: names of the nodes.
     """
 
     directories: dict[str, str]
@@ -21,6 +25,7 @@ class Settings(NamedTuple):
     accelerator: str
     token: str
     cards: int = 1
+    nodes: Sequence[str] = GUEST_NODES[:2]
 
     def save(self, path: Path) -> None:
         """Write the file, for its owner only: it holds the token."""
