@@ -193,8 +193,9 @@ def test_what_learns_is_told_by_when_it_knows_half_beside_the_ring():
     assert {name: found[name][0] for name in ("ratio_avg", "accuracy_avg", "drift_avg")} == {
         "ratio_avg": 2.0, "accuracy_avg": 0.6, "drift_avg": 0.004,
     }  # fmt: skip
+    assert [found[f"{each}_to50"][0] for each in ("ring", "optireduce")] == [6.0, 3.0]
     assert time_to([0.3, 0.4, 0.6], [1.0, 2.0, 4.0]) == 3.0
-    with refused("FC1112", "expected an accuracy of 0.5 in the end"):
+    with refused("FC1112", "expected an accuracy of 35 % in the end with optireduce, found 30 % at most"):
         curve_of(learning(accuracies=[0.1, 0.2, 0.3]), "learn_tail3")
 
 
