@@ -56,7 +56,7 @@ def test_the_page_has_the_guides_table_with_ratios_and_distributions_with_the_lo
     sums, learning, trainings = figures(run)
     assert sums.table is not None
     assert sums.table.rows == (
-        ("long bursts, p99/p50 = 3", "2.66e+03", "1.41e+03", "1.89", "2.10", "-", "1.33", "1.60",
+        ("long bursts, p99/p50 = 3", "2660", "1410", "1.89", "2.10", "-", "1.33", "1.60",
          "1.23 %", "-"),
     )  # fmt: skip
     [panel] = sums.panels
@@ -66,7 +66,7 @@ def test_the_page_has_the_guides_table_with_ratios_and_distributions_with_the_lo
     assert "Ring from 1 % at 10.1 ms to 99 % at 19.9 ms" in panel.words
     assert learning.table is not None
     assert learning.table.rows == (
-        ("beside a ring of 4 processes", "1e+03", "500", "2.00", "60.00 %", "0.40 %", "1.23 %",
+        ("beside a ring of 4 processes", "1000", "500", "2.00", "60.00 %", "0.40 %", "1.23 %",
          "-"),
     )  # fmt: skip
     [panel] = learning.panels

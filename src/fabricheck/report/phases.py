@@ -22,7 +22,7 @@ from fabricheck.units import amount, with_unit
 _MOST_TICKS = 12
 _SIZES = {Axis.ORDER: "N @x", Axis.BYTES: "@x B"}
 _TIME = "time (ms)"
-_TICKS = (0, 25, 50, 75, 90, 100)
+_SHARES = (0, 25, 50, 75, 90, 100)
 _MARKERS = ("o", "s", "v", "h", "D", "*")
 _INCHES = (6.4, 4.4)
 _DOTS_PER_INCH = 150
@@ -180,7 +180,9 @@ def _shares(panel: Distribution) -> tuple[Any, str]:
     ranges = {"x_range": Range1d(start=low, end=high), "y_range": Range1d(start=0, end=panel.most)}
     plot = charts.canvas(x_axis_type="log", **ranges)
     plot.xaxis.ticker = FixedTicker(ticks=charts.log_ticks(low, high))
-    plot.yaxis.ticker = FixedTicker(ticks=[each for each in _TICKS if each <= panel.most])
+    plot.yaxis.ticker = FixedTicker(
+        ticks=_SHARES if panel.most in _SHARES else [*range(0, panel.most + 1, 10)]
+    )
     plot.xaxis.axis_label, plot.yaxis.axis_label = _TIME, panel.share
     return plot, "@x{0.00} ms: @y %"
 

@@ -12,6 +12,7 @@ from fabricheck.programs.allreduce_lab.entries import (
 )
 from fabricheck.report.phases import Distribution, PhaseFigure, PhaseLine, PhaseTable, slug
 from fabricheck.report.run import ReportedCase, ReportedRun
+from fabricheck.units import DIMENSIONLESS, amount
 
 TITLES = {
     Metric.RING: "Ring",
@@ -21,8 +22,8 @@ TITLES = {
 }
 SUMS = (
     "Hit: how many sums other traffic met. Gain: how many times as long a ring takes on average as "
-    "OptiReduce; limit: the most that any scheme could gain there, if each sum took OptiReduce's "
-    "median. Below, how many of a hundred sums ended by a time."
+    "OptiReduce; limit: the most that any scheme could gain there, as if no sum took longer than "
+    "OptiReduce's median. Below, how many of a hundred sums ended by a time."
 )
 LEARNING = (
     "A small network learns by the sums: when it knew half of the tests with each scheme, how many "
@@ -105,6 +106,10 @@ def _shares(case: ReportedCase, *metrics: Metric) -> list[str]:
     return ["-" if each is None else f"{100 * each:.2f} %" for each in found]
 
 
+def _milli(seconds: float) -> str:
+    return amount(_MILLI * seconds, DIMENSIONLESS)
+
+
 def _times(value: float | None) -> str:
     return f"{value:.2f}" if value else "-"
 
@@ -117,8 +122,8 @@ def _sum_row(lab: Lab, case: ReportedCase) -> tuple[str, ...] | None:
     reached = _value(case, Metric.RATIO)
     tails = [_value(case, Metric.RING, each) for each in ("p99", "p50")]
     return (
-        *(lab.network.title, f"{_MILLI * ring:.3g}", f"{_MILLI * bounded:.3g}"),
-        *(_times(ring / bounded), _times(reached and ring / bounded / reached)),
+        *(lab.network.title, _milli(ring), _milli(bounded)),
+        *(_times(ring / bounded), _times(reached and ring / bounded / min(reached, 1.0))),
         *_shares(case, Metric.HIT),
         *(_times(tails[0] and tails[1] and tails[0] / tails[1]), _times(_value(case, Metric.TAIL))),
         *_shares(case, *_LOST),
@@ -131,8 +136,7 @@ def _learning_row(lab: Lab, case: ReportedCase) -> tuple[str, ...] | None:
     if not ring or not bounded:
         return None
     return (
-        *(lab.network.title, f"{_MILLI * ring:.3g}", f"{_MILLI * bounded:.3g}"),
-        _times(ring / bounded),
+        *(lab.network.title, _milli(ring), _milli(bounded), _times(ring / bounded)),
         *_shares(case, Metric.ACCURACY, Metric.DRIFT, *_LOST),
     )
 
