@@ -14,8 +14,6 @@ from fabricheck.programs.allreduce_lab.entries import BENCHMARKS, KNOWN, PROGRAM
 
 LEAST_BYTES = "Least bytes"
 """Metadata: what each rank sent at least."""
-DISAGREED = "Sums that not all ranks skipped"
-"""Metadata: after these their replicas are not the same."""
 
 Values = dict[tuple[Metric, str], float]
 _NEAR_TAIL = 0.3
@@ -48,7 +46,6 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
         result.refuse(f"expected {name}, which is {_words(asked)}, found {_words(seen)}")
     ranks = int(result.environment["ranks"])
     values: Values = {}
-    disagreed = 0
     least = 0.0
     for row in result.results:
         scheme = Metric(row["scheme"])
@@ -63,7 +60,6 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
             values |= dict(result.values(row, "loss", Metric.ERROR_RATIO))
             buckets = count * ranks * max(1, result.options.get("buckets") or 0)
             values[Metric.SKIPPED, "avg"] = result.need(row, "sums_skipped", int) / buckets
-            disagreed = result.need(row, "sums_disagreed", int)
         elif entry.metrics == (Metric.TAIL,):
             values |= dict(result.values(row, "tail", Metric.TAIL))
     rows = {row["scheme"]: row for row in result.results}
@@ -72,7 +68,7 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
         for missing in _not_shown(result, entry, rows["ring"], values):
             result.refuse(f"expected the network of {name}, in which {missing}")
     point = Point(None, values, min(row["iterations"] for row in result.results), valid=True)
-    return result.curve(name, [point], **{LEAST_BYTES: f"{least:.0f}", DISAGREED: str(disagreed)})
+    return result.curve(name, [point], **{LEAST_BYTES: f"{least:.0f}"})
 
 
 def _words(run: Sequence[Any]) -> str:
