@@ -1,7 +1,7 @@
 """A cable between leaf and spine slows down: short nights show it, and a campaign rejects it.
 
 The up-link of leaf 1 carries so little here that one pair fills it with messages of any size: n1's
-way to n4. Where the CPUs are the limit, other work decides. A history of five nights is judged.
+way to n4. Where the CPUs are the limit, other work decides. Eight nights are the least history of a verdict.
 """
 
 import json
@@ -60,7 +60,7 @@ class Fabric:
         made = {
             "systems": [site["systems"][0] | {"name": "leaves", "partitions": [main]}],
             "environments": [mpich | {"target_systems": ["leaves"]}],
-            "trend": {"least_history": 5},
+            "trend": {"least_history": 8},
         }
         for folder in ("sites", "references"):
             (self.root / folder).mkdir(parents=True)
