@@ -1,11 +1,12 @@
 """A cable between leaf and spine slows down: short nights show it, and a campaign rejects it.
 
 The up-link of leaf 1 carries so little here that one pair fills it with messages of any size: n1's
-way to n4. Where the CPUs are the limit, other work decides. Eight nights are the least history of a verdict.
+way to n4. Where the CPUs are the limit, other work decides. A verdict takes a history of 8 nights.
 """
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -64,12 +65,8 @@ class Fabric:
         }
         for folder in ("sites", "references"):
             (self.root / folder).mkdir(parents=True)
-        # Built once, and not by each test.
-        (SUITE / "build").mkdir(exist_ok=True)
-        (self.root / "build").symlink_to(SUITE / "build")
         (self.root / "sites" / "leaves.yaml").write_text(yaml.safe_dump(made))
         (self.root / "references" / "leaves.yaml").write_text(REFERENCES)
-        self.rate(FULL)
 
     def rate(self, rate: str) -> None:
         """What the cable carries in each direction."""
@@ -121,13 +118,22 @@ class Fabric:
             thread.join()
 
 
-@pytest.fixture
-def leaves(can_run_testbeds: None, tmp_path: Path) -> Iterator[Fabric]:
-    made = Fabric(tmp_path)
+@pytest.fixture(scope="module")
+def built(can_run_testbeds: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fabric]:
+    made = Fabric(tmp_path_factory.mktemp("leaves"))
     try:
         yield made
     finally:
         made.testbed.down()
+
+
+@pytest.fixture
+def leaves(built: Fabric) -> Fabric:
+    """With what was built before, and without what was measured."""
+    for folder in ("perflogs", "reports"):
+        shutil.rmtree(built.root / folder, ignore_errors=True)
+    built.rate(FULL)
+    return built
 
 
 def test_short_nights_show_a_cable_at_four_fifths_of_its_rate(leaves: Fabric) -> None:
