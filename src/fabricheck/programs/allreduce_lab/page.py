@@ -1,6 +1,7 @@
 """Tables of sums, of what learns by them and of trainings, and lines over their times."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.allreduce_lab.entries import (
@@ -39,6 +40,10 @@ _LOST = (Metric.ERROR_RATIO, Metric.SKIPPED)
 _HALF = f"to{KNOWN[-1]}"
 _PAIR = (Metric.RING, Metric.OPTIREDUCE)
 _NETWORK = ("Network", *(f"{TITLES[each]}, ms" for each in _PAIR))
+_HARM = ("Loss", "Skipped")
+_OF_SUMS = (*_NETWORK, "Gain", "Limit", "Hit", "p99/p50: ring", "OptiReduce", *_HARM)
+_OF_LEARNING = (*_NETWORK, "Sooner", "Accuracy", "Drift", *_HARM)
+_OF_TRAININGS = ("Model", "p99/p50", *TITLES.values(), *_HARM)
 
 
 def figures(run: ReportedRun) -> tuple[PhaseFigure, ...]:
@@ -60,14 +65,11 @@ def _figures(place: str, pairs: list[tuple[Lab, ReportedCase]]) -> Iterator[Phas
     order = list(BENCHMARKS)
     pairs = sorted(pairs, key=lambda pair: order.index(pair[0].name))
     sums = [(lab, case) for lab, case in pairs if lab.curve and not lab.learns]
-    head = ("Gain", "Limit", "Hit", "p99/p50: ring", "OptiReduce", "Loss", "Skipped")
-    yield _figure(f"Sums on {place}", SUMS, (*_NETWORK, *head), sums, _sum_row)
+    yield _figure(f"Sums on {place}", SUMS, _OF_SUMS, sums, _sum_row)
     learning = [(lab, case) for lab, case in pairs if lab.learns]
-    head = ("Sooner", "Accuracy", "Drift", "Loss", "Skipped")
-    yield _figure(f"Learning on {place}", LEARNING, (*_NETWORK, *head), learning, _learning_row)
+    yield _figure(f"Learning on {place}", LEARNING, _OF_LEARNING, learning, _learning_row)
     trained = [(lab, case) for lab, case in pairs if lab.model]
-    head = ("Model", "p99/p50", *TITLES.values(), "Loss", "Skipped")
-    yield _figure(f"Trainings on {place}", TRAINING, head, trained, _row)
+    yield _figure(f"Trainings on {place}", TRAINING, _OF_TRAININGS, trained, _row)
 
 
 def _figure(
@@ -145,10 +147,11 @@ def _panel(place: str, lab: Lab, case: ReportedCase) -> Distribution | None:
     """The times of sums, or when a network knew how much: one line for each scheme."""
     lines = tuple(_lines(lab, case))
     [lost] = _shares(case, Metric.ERROR_RATIO)
-    more = {"share": "accuracy (%)", "most": 60} if lab.learns else {}
     title = f"{lab.network.title}; OptiReduce lost {lost}"
-    name = slug("phases", place, lab.name)
-    return Distribution(name, title[0].upper() + title[1:], lines, **more) if lines else None
+    found = Distribution(slug("phases", place, lab.name), title[0].upper() + title[1:], lines)
+    if lab.learns:
+        found = replace(found, share="accuracy (%)", most=60)
+    return found if lines else None
 
 
 def _lines(lab: Lab, case: ReportedCase) -> Iterator[PhaseLine]:
