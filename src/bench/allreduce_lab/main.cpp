@@ -80,12 +80,7 @@ class Run {
             traffic = std::make_unique<Traffic>(meeting_, options_, address_);
             const std::vector<Bucket> vector = {{buckets_.front().data, options_.elements}};
             Engine ring = engine(meeting_, options_, Scheme::Ring, context_, address_, vector);
-            Work probe = work(ring, vector, 0.0);
-            std::unique_ptr<Learner> rehearsal; // what it exchanges fills the queues before a sum
-            if (options_.train) {
-                rehearsal = std::make_unique<Learner>(context_, options_.seed);
-                probe.learner = rehearsal.get();
-            }
+            const Work probe = work(ring, vector, 0.0);
             environment_ = begin_traffic(meeting_, options_, probe, *traffic);
             if (!environment_->failure.empty() || environment_->signal != 0) {
                 results_[0].failure = environment_->failure;
