@@ -137,7 +137,7 @@ def leaves(built: Fabric) -> Fabric:
 
 
 def test_short_nights_show_a_cable_at_four_fifths_of_its_rate(leaves: Fabric) -> None:
-    leaves.nights("before", 5)
+    leaves.nights("before", 8)
     assert leaves.trend() == []
     leaves.rate(LESS)
     for night in range(1, 6):
