@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.bench.allreduce import LOSSLESS, codes, ended
+from tests.bench.allreduce import COMMON, LOSSLESS, codes, ended
 from tests.bench.conftest import build
 
 pytestmark = pytest.mark.e2e
@@ -124,6 +124,28 @@ def test_a_bucket_that_loses_too_much_is_skipped_or_ends_the_run(start, tmp_path
     done = ended(start(3, *LOSSLESS, *options, *halt, "optireduce"))
     assert codes(done) == [1] * 3, done
     assert "% of a bucket, more than 15 % (--halt-loss)" in done[0].stderr
+
+
+def test_who_used_what_others_skipped_takes_it_back(lab, tmp_path):
+    """Rank 1 lacks each third scatter of rank 0, and skips; no gather of it arrives, nor a mark."""
+    path = tmp_path / "x.json"
+    few = ("--elements", "400", "--hadamard-block", "256", "--iteration-count", "12", *COMMON)
+    limits = ("--tr-timeout", "50", "--halt-loss", "100", "--json", str(path))
+    common = (*few, *limits, "--size", "2", "--shared-path", str(tmp_path))
+    job = [
+        subprocess.Popen(
+            [lab.program, *common, f"-r{rank}", "--inject-loss", lost, "optireduce"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank, lost in enumerate(("3", "2"))
+    ]
+    done = ended(job)
+    assert codes(done) == [0, 0], done
+    [result] = json.loads(path.read_text())["results"]
+    assert result["sums_disagreed"] > 0
+    assert result["sums_skipped"] == 2 * result["sums_disagreed"]
 
 
 def test_what_a_rank_alone_lost_is_its_own_part_and_no_sum_is_skipped(start, tmp_path):

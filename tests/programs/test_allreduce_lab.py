@@ -41,7 +41,7 @@ PARAMETERS = {
 
 GOOD = dict(zip(SCHEMES, (2.66, 2.99, 2.36, 1.41), strict=True))
 
-LOSSES = {"loss": 0.001, "sums_skipped": 12, "sums_disagreed": 0}
+LOSSES = {"loss": 0.001, "sums_skipped": 12}
 LEARNED = {"accuracies": [0.3, 0.4, 0.6], "learned_seconds": [1.0, 2.0, 4.0], "accuracy": 0.6,
            "drift": 0.004}  # fmt: skip
 
@@ -70,6 +70,7 @@ def run_of(
         "flows": 4,
     }
     found["options"] |= options
+    found["environment"]["ranks"] = 8
     return found
 
 
@@ -193,17 +194,12 @@ def test_what_learns_is_told_by_when_it_knows_half_beside_the_ring():
     assert {name: found[name][0] for name in ("ratio_avg", "accuracy_avg", "drift_avg")} == {
         "ratio_avg": 2.0, "accuracy_avg": 0.6, "drift_avg": 0.004,
     }  # fmt: skip
+    assert [found[f"{each}_to50"][0] for each in ("ring", "optireduce")] == [6.0, 3.0]
     assert time_to([0.3, 0.4, 0.6], [1.0, 2.0, 4.0]) == 3.0
-    with refused("FC1112", "expected an accuracy of 0.5 in the end"):
+    with refused(
+        "FC1112", "expected an accuracy of 35 % in the end with optireduce, found 30 % at most"
+    ):
         curve_of(learning(accuracies=[0.1, 0.2, 0.3]), "learn_tail3")
-
-
-def test_replicas_that_are_apart_are_critical():
-    found = run_of()
-    found["results"][3]["sums_disagreed"] = 2
-    verdict = judge.refine(Verdict(Level.GOOD, (), ()), Subject(curve_of(found), None))
-    assert verdict.level is Level.CRITICAL
-    assert verdict.findings[0].startswith("expected all ranks to skip the same sums, found 2 that")
 
 
 def test_the_facts_hold_in_all_rows_of_the_guide():
@@ -231,6 +227,13 @@ def test_a_fact_that_does_not_hold_is_critical_unless_it_is_noise(scheme, second
         assert f"no longer with {shorter} than with {longer}" in finding
     noisy = PartitionExtras(allreduce_lab=AllreduceExtra(noise=0.15))
     assert judge.refine(good, Subject(curve, None, noisy)).level is Level.GOOD
+
+
+def test_bcube_has_few_rounds_where_ranks_are_few():
+    found = run_of({**GOOD, Metric.RING: 3.1})
+    found["environment"]["ranks"] = 4
+    good = Verdict(Level.GOOD, (), ())
+    assert judge.refine(good, Subject(curve_of(found), None)).level is Level.GOOD
 
 
 def test_growth_is_told_of_the_scheme_that_grows_least():

@@ -182,9 +182,11 @@ void note_errors(Result& result, const std::vector<Word>& words, std::size_t ele
 bool note(Result& result, const std::vector<Word>& words, const Options& options, const Work& work,
           std::uint64_t iteration) {
     Outcome outcome;
+    std::uint64_t skipped = 0;
     double slowest = 0.0;
     for (const Word& word : words) {
         add(outcome, word.outcome);
+        skipped = std::max(skipped, word.outcome.skipped);
         slowest = std::max(slowest, word.seconds);
         result.signal = result.signal == 0 ? word.signal : result.signal;
     }
@@ -196,7 +198,6 @@ bool note(Result& result, const std::vector<Word>& words, const Options& options
         return false;
     }
     if (iteration >= options.warmup) {
-        add(result.outcome, outcome);
         result.seconds.push_back(slowest);
         bool hit = false;
         for (const Word& word : words) {
@@ -204,10 +205,9 @@ bool note(Result& result, const std::vector<Word>& words, const Options& options
             result.beside += word.beside;
         }
         result.hit += hit ? 1 : 0;
-        const bool agreed = std::all_of(words.begin(), words.end(), [&](const Word& word) {
-            return word.outcome.skipped == words.front().outcome.skipped;
-        });
-        result.disagreed += agreed ? 0 : 1;
+        result.disagreed += outcome.skipped == words.size() * skipped ? 0 : 1;
+        outcome.skipped = words.size() * skipped; // who used what others skipped takes it back
+        add(result.outcome, outcome);
         if (options.validate) {
             const std::uint64_t before = result.exact;
             for (const Word& word : words) {
@@ -227,9 +227,10 @@ bool note(Result& result, const std::vector<Word>& words, const Options& options
 
 // A step with the sum, untimed, as computing is; what the ranks know of each other is timed.
 void learn(Meeting& meeting, const Options& options, Result& result, const Work& work,
-           const Word& own) {
+           const std::vector<Word>& words) {
     Learner& learner = *work.learner;
-    if (own.outcome.skipped == 0) {
+    if (std::all_of(words.begin(), words.end(),
+                    [](const Word& word) { return word.outcome.skipped == 0; })) {
         learner.learn(work.data);
     }
     const std::uint64_t step = result.seconds.size();
@@ -280,7 +281,7 @@ std::vector<Result> measure(Meeting& meeting, const Options& options,
                 more = more && !words.front().stop;
                 going = note(results[each], words, options, works[each], iteration);
                 if (going && works[each].learner != nullptr && iteration >= options.warmup) {
-                    learn(meeting, options, results[each], works[each], word);
+                    learn(meeting, options, results[each], works[each], words);
                 }
             } catch (const std::exception& error) { // a rank is lost, or its gradients are
                 results[each].failure = std::string(sentence_of(error.what())) + ", at sum " +

@@ -19,7 +19,7 @@ struct Result {
     std::uint64_t inexact = 0;   ///< sums that lost packets, whose errors these are
     std::uint64_t unchecked = 0; ///< sums in use of which no float had one value that it could have
     std::uint64_t exact = 0;     ///< floats that were compared with the one that they must have
-    std::uint64_t disagreed = 0; ///< sums that some ranks skipped, and others used
+    std::uint64_t disagreed = 0; ///< sums that some ranks skipped, and others took back
     std::uint64_t hit = 0;       ///< sums beside which other traffic was on
     double beside = 0.0;         ///< bytes that it sent during the sums
     std::vector<double> learned_seconds; ///< of sums, after each few steps of --train

@@ -11,7 +11,7 @@ from fabricheck.measures.registry import find
 
 _METRICS = "|".join(sorted(Metric, key=len, reverse=True))
 _VARIABLE = re.compile(
-    rf"(?P<metric>{_METRICS})_(?P<statistic>avg|min|max|rank_min|rank_max|p\d{{1,3}}(?:\.\d+)?)(?:_(?P<size>\w+))?",
+    rf"(?P<metric>{_METRICS})_(?P<statistic>avg|min|max|rank_min|rank_max|p\d{{1,3}}(?:\.\d+)?|to\d\d)(?:_(?P<size>\w+))?",
     re.ASCII,
 )
 
@@ -55,7 +55,7 @@ class Variable(NamedTuple):
             raise FabricheckError(
                 f"FC1101 expected a variable name such as latency_p50_1KiB, found {name!r}: write "
                 f"METRIC_STATISTIC_SIZE with a metric of {', '.join(Metric)} and a statistic of "
-                "avg, min, max, rank_min, rank_max, pNN"
+                "avg, min, max, rank_min, rank_max, pNN, toNN"
             )
         size = read_label(match["metric"], match["size"]) if match["size"] else None
         variable = cls(Metric(match["metric"]), match["statistic"], size)

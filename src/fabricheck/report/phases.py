@@ -21,7 +21,8 @@ from fabricheck.units import amount, with_unit
 
 _MOST_TICKS = 12
 _SIZES = {Axis.ORDER: "N @x", Axis.BYTES: "@x B"}
-_TIME, _SHARE = "time (ms)", "share that ended by then (%)"
+_TIME = "time (ms)"
+_SHARES = (0, 25, 50, 75, 90, 100)
 _MARKERS = ("o", "s", "v", "h", "D", "*")
 _INCHES = (6.4, 4.4)
 _DOTS_PER_INCH = 150
@@ -87,11 +88,16 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How many of a hundred ended by a time: the sizes of its lines are milliseconds."""
+    """How many of a hundred ended by a time: the sizes of its lines are milliseconds.
+
+    ``share`` says it where it is another share, and ``most`` is the top of its axis.
+    """
 
     name: str
     title: str
     lines: tuple[PhaseLine, ...]
+    share: str = "share that ended by then (%)"
+    most: int = 100
 
     @property
     def words(self) -> str:
@@ -171,11 +177,13 @@ def phase_chart(panel: Panel | Distribution) -> dict[str, Any]:
 
 def _shares(panel: Distribution) -> tuple[Any, str]:
     low, high = charts.around(time for line in panel.lines for time in line.sizes)
-    ranges = {"x_range": Range1d(start=low, end=high), "y_range": Range1d(start=0, end=100)}
+    ranges = {"x_range": Range1d(start=low, end=high), "y_range": Range1d(start=0, end=panel.most)}
     plot = charts.canvas(x_axis_type="log", **ranges)
     plot.xaxis.ticker = FixedTicker(ticks=charts.log_ticks(low, high))
-    plot.yaxis.ticker = FixedTicker(ticks=[0, 25, 50, 75, 90, 100])
-    plot.xaxis.axis_label, plot.yaxis.axis_label = _TIME, _SHARE
+    plot.yaxis.ticker = FixedTicker(
+        ticks=_SHARES if panel.most in _SHARES else [*range(0, panel.most + 1, 10)]
+    )
+    plot.xaxis.axis_label, plot.yaxis.axis_label = _TIME, panel.share
     return plot, "@x{0.00} ms: @y %"
 
 
@@ -232,7 +240,7 @@ def _draw(title: str, panel: Panel | Distribution) -> Any:
         color, marker = charts.look_of(number, _MARKERS)
         axes.plot(line.sizes, line.values, label=line.label, color=color, marker=marker)
     if isinstance(panel, Distribution):
-        axes.set(xscale="log", xlabel=_TIME, ylabel=_SHARE)
+        axes.set(xscale="log", xlabel=_TIME, ylabel=panel.share)
     else:
         _scale(axes, panel)
     axes.set_title(f"{panel.title}\n{title}", fontsize="medium")

@@ -1,17 +1,19 @@
-"""The guide's table of seconds for each iteration, and how the times of sums are distributed."""
+"""Tables of sums, of what learns by them and of trainings, and lines over their times."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.allreduce_lab.entries import (
     BENCHMARKS,
+    KNOWN,
     MODELS,
-    PERCENTILES,
     SCHEMES,
     Lab,
 )
 from fabricheck.report.phases import Distribution, PhaseFigure, PhaseLine, PhaseTable, slug
 from fabricheck.report.run import ReportedCase, ReportedRun
+from fabricheck.units import DIMENSIONLESS, amount
 
 TITLES = {
     Metric.RING: "Ring",
@@ -19,28 +21,33 @@ TITLES = {
     Metric.TAR_TCP: "TAR+TCP",
     Metric.OPTIREDUCE: "OptiReduce",
 }
-IN_WORDS = (
-    "Sums in several networks: how many of them other traffic hit; how many times as long a ring "
-    "takes on average as OptiReduce, in milliseconds for each; p99 over p50 of both; how near "
-    "OptiReduce is to the most that any scheme could gain there, its own median; and what it lost "
-    "or skipped. Of a small network that learns by the sums: how much sooner it knows half, beside "
-    "the ring's, what it knows in the end, and how far the ranks' replicas are apart."
+SUMS = (
+    "Hit: how many sums other traffic met. Gain: how many times as long a ring takes on average as "
+    "OptiReduce; limit: the most that any scheme could gain there, as if no sum took longer than "
+    "OptiReduce's median. Below, how many of a hundred sums ended by a time."
 )
-KEY = (
+LEARNING = (
+    "A small network learns by the sums: when it knew half of the tests with each scheme, how many "
+    "times sooner that is with OptiReduce, and what it knew in the end. Drift: how far the ranks' "
+    "replicas are apart, of the way they went. Below, its accuracy against the time of its sums."
+)
+TRAINING = (
     "Seconds for each iteration of a training, as in the OptiReduce benchmarking guide, with how "
-    "many times as long as the best scheme, and the loss of OptiReduce. Below, how many of a "
-    "hundred sums ended by a time."
+    "many times as long as the best scheme, and the loss of OptiReduce."
 )
 _MILLI = 1e3
-_SHARES = (Metric.ERROR_RATIO, Metric.SKIPPED, Metric.ACCURACY, Metric.DRIFT)
-_NETWORKS = (
-    *("Sums", "Hit", "Ring/OptiReduce, ms", "Ring p99/p50", "OptiReduce p99/p50"),
-    *("Of the most", "Half sooner", "Loss", "Skipped", "Accuracy", "Drift"),
-)
+_LOST = (Metric.ERROR_RATIO, Metric.SKIPPED)
+_HALF = f"to{KNOWN[-1]}"
+_PAIR = (Metric.RING, Metric.OPTIREDUCE)
+_NETWORK = ("Network", *(f"{TITLES[each]}, ms" for each in _PAIR))
+_HARM = ("Loss", "Skipped")
+_OF_SUMS = (*_NETWORK, "Gain", "Limit", "Hit", "p99/p50: ring", "OptiReduce", *_HARM)
+_OF_LEARNING = (*_NETWORK, "Sooner", "Accuracy", "Drift", *_HARM)
+_OF_TRAININGS = ("Model", "p99/p50", *TITLES.values(), *_HARM)
 
 
 def figures(run: ReportedRun) -> tuple[PhaseFigure, ...]:
-    """Two for each partition: trainings, and networks; those without values are left out."""
+    """For each partition sums, what learns, and trainings; those without values are left out."""
     places: dict[str, list[tuple[Lab, ReportedCase]]] = {}
     for case in run.cases:
         if case.benchmark in BENCHMARKS:
@@ -57,20 +64,24 @@ def figures(run: ReportedRun) -> tuple[PhaseFigure, ...]:
 def _figures(place: str, pairs: list[tuple[Lab, ReportedCase]]) -> Iterator[PhaseFigure]:
     order = list(BENCHMARKS)
     pairs = sorted(pairs, key=lambda pair: order.index(pair[0].name))
-    rows = tuple(row for lab, case in pairs if lab.model and (row := _row(lab, case)))
-    head = ("Model", "Env", *TITLES.values(), "Loss", "Skipped")
-    panels = tuple(
-        panel
-        for lab, case in pairs
-        if not lab.model and lab.metrics != (Metric.TAIL,) and (panel := _panel(place, lab, case))
-    )
-    yield PhaseFigure(place, panels, KEY, PhaseTable(head, rows) if rows else None)
-    rows = tuple(
-        row
-        for lab, case in pairs
-        if not lab.model and lab.metrics != (Metric.TAIL,) and (row := _network_row(lab, case))
-    )
-    yield PhaseFigure(place, (), IN_WORDS, PhaseTable(_NETWORKS, rows) if rows else None)
+    sums = [(lab, case) for lab, case in pairs if lab.curve and not lab.learns]
+    yield _figure(f"Sums on {place}", SUMS, _OF_SUMS, sums, _sum_row)
+    learning = [(lab, case) for lab, case in pairs if lab.learns]
+    yield _figure(f"Learning on {place}", LEARNING, _OF_LEARNING, learning, _learning_row)
+    trained = [(lab, case) for lab, case in pairs if lab.model]
+    yield _figure(f"Trainings on {place}", TRAINING, _OF_TRAININGS, trained, _row)
+
+
+def _figure(
+    title: str,
+    key: str,
+    head: tuple[str, ...],
+    pairs: list[tuple[Lab, ReportedCase]],
+    row_of: Callable[[Lab, ReportedCase], tuple[str, ...] | None],
+) -> PhaseFigure:
+    panels = tuple(panel for lab, case in pairs if (panel := _panel(title, lab, case)))
+    rows = tuple(row for lab, case in pairs if (row := row_of(lab, case)))
+    return PhaseFigure(title, panels, key, PhaseTable(head, rows) if rows else None)
 
 
 def _row(lab: Lab, case: ReportedCase) -> tuple[str, ...] | None:
@@ -84,10 +95,7 @@ def _row(lab: Lab, case: ReportedCase) -> tuple[str, ...] | None:
         f"{time:.3g} s (best)" if time == best else f"{time:.3g} s ({time / best:.2f}x)"
         for time in times
     ]
-    return (
-        *(MODELS[lab.model].title, f"{lab.network.tail:g}", *cells),
-        *(_share(case, each) for each in (Metric.ERROR_RATIO, Metric.SKIPPED)),
-    )
+    return (MODELS[lab.model].title, f"{lab.network.tail:g}", *cells, *_shares(case, *_LOST))
 
 
 def _value(case: ReportedCase, metric: Metric, statistic: str = "avg") -> float | None:
@@ -95,44 +103,63 @@ def _value(case: ReportedCase, metric: Metric, statistic: str = "avg") -> float 
     return None if found is None else found.value
 
 
-def _share(case: ReportedCase, metric: Metric) -> str:
-    found = _value(case, metric)
-    return "-" if found is None else f"{100 * found:.2f} %"
+def _shares(case: ReportedCase, *metrics: Metric) -> list[str]:
+    found = [_value(case, each) for each in metrics]
+    return ["-" if each is None else f"{100 * each:.2f} %" for each in found]
 
 
-def _over(upper: float | None, lower: float | None) -> str:
-    return f"{upper / lower:.2f}" if upper and lower else "-"
+def _milli(seconds: float) -> str:
+    return amount(_MILLI * seconds, DIMENSIONLESS)
 
 
-def _network_row(lab: Lab, case: ReportedCase) -> tuple[str, ...] | None:
+def _times(value: float | None) -> str:
+    return f"{value:.2f}" if value else "-"
+
+
+def _sum_row(lab: Lab, case: ReportedCase) -> tuple[str, ...] | None:
     """A network, and what sums are like in it."""
-    ring, bounded = (_value(case, each) for each in (Metric.RING, Metric.OPTIREDUCE))
-    if ring is None or bounded is None:
+    ring, bounded = (_value(case, each) for each in _PAIR)
+    if not ring or not bounded:
         return None
-    tails = [_value(case, Metric.RING, "p99"), _value(case, Metric.RING, "p50")]
-    ratio = _over(_value(case, Metric.RATIO), 1.0)
+    reached = _value(case, Metric.RATIO)
+    tails = [_value(case, Metric.RING, each) for each in ("p99", "p50")]
     return (
-        *(lab.title, _share(case, Metric.HIT)),
-        f"{_MILLI * ring:.3g}/{_MILLI * bounded:.3g} = {ring / bounded:.2f}",
-        *(_over(*tails), _over(_value(case, Metric.TAIL), 1.0)),
-        *(("-", ratio) if lab.learns else (ratio, "-")),
-        *(_share(case, each) for each in _SHARES),
+        *(lab.network.title, _milli(ring), _milli(bounded)),
+        *(_times(ring / bounded), _times(reached and ring / bounded / min(reached, 1.0))),
+        *_shares(case, Metric.HIT),
+        *(_times(tails[0] and tails[1] and tails[0] / tails[1]), _times(_value(case, Metric.TAIL))),
+        *_shares(case, *_LOST),
+    )
+
+
+def _learning_row(lab: Lab, case: ReportedCase) -> tuple[str, ...] | None:
+    """A network, and how a small one learns in it."""
+    ring, bounded = (_value(case, each, _HALF) for each in _PAIR)
+    if not ring or not bounded:
+        return None
+    return (
+        *(lab.network.title, _milli(ring), _milli(bounded), _times(ring / bounded)),
+        *_shares(case, Metric.ACCURACY, Metric.DRIFT, *_LOST),
     )
 
 
 def _panel(place: str, lab: Lab, case: ReportedCase) -> Distribution | None:
-    """The distribution of the times of sums, one line for each scheme."""
-    lines = tuple(_lines(case))
-    title = f"{lab.title}; OptiReduce lost {_share(case, Metric.ERROR_RATIO)}"
-    return Distribution(slug("phases", place, lab.name), title, lines) if lines else None
+    """The times of sums, or when a network knew how much: one line for each scheme."""
+    lines = tuple(_lines(lab, case))
+    [lost] = _shares(case, Metric.ERROR_RATIO)
+    title = f"{lab.network.title}; OptiReduce lost {lost}"
+    found = Distribution(slug("phases", place, lab.name), title[0].upper() + title[1:], lines)
+    if lab.learns:
+        found = replace(found, share="accuracy (%)", most=60)
+    return found if lines else None
 
 
-def _lines(case: ReportedCase) -> Iterator[PhaseLine]:
+def _lines(lab: Lab, case: ReportedCase) -> Iterator[PhaseLine]:
     for scheme in SCHEMES:
         found = [
             (_MILLI * sample.value, float(percent))
-            for percent in PERCENTILES
-            if (sample := case.find(scheme, f"p{percent}", None)) is not None and sample.value
+            for name, percent in lab.curve.items()
+            if (sample := case.find(scheme, name, None)) is not None and sample.value
         ]
         if found:
             times, shares = zip(*found, strict=True)

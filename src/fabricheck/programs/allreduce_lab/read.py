@@ -10,12 +10,10 @@ from typing import Any
 from fabricheck.measures.curve import Curve, Point
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.program_result import ProgramResult
-from fabricheck.programs.allreduce_lab.entries import BENCHMARKS, PROGRAM, TARGET, Lab
+from fabricheck.programs.allreduce_lab.entries import BENCHMARKS, KNOWN, PROGRAM, Lab
 
 LEAST_BYTES = "Least bytes"
 """Metadata: what each rank sent at least."""
-DISAGREED = "Sums that not all ranks skipped"
-"""Metadata: after these their replicas are not the same."""
 
 Values = dict[tuple[Metric, str], float]
 _NEAR_TAIL = 0.3
@@ -48,7 +46,6 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
         result.refuse(f"expected {name}, which is {_words(asked)}, found {_words(seen)}")
     ranks = int(result.environment["ranks"])
     values: Values = {}
-    disagreed = 0
     least = 0.0
     for row in result.results:
         scheme = Metric(row["scheme"])
@@ -63,7 +60,6 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
             values |= dict(result.values(row, "loss", Metric.ERROR_RATIO))
             buckets = count * ranks * max(1, result.options.get("buckets") or 0)
             values[Metric.SKIPPED, "avg"] = result.need(row, "sums_skipped", int) / buckets
-            disagreed = result.need(row, "sums_disagreed", int)
         elif entry.metrics == (Metric.TAIL,):
             values |= dict(result.values(row, "tail", Metric.TAIL))
     rows = {row["scheme"]: row for row in result.results}
@@ -72,7 +68,7 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
         for missing in _not_shown(result, entry, rows["ring"], values):
             result.refuse(f"expected the network of {name}, in which {missing}")
     point = Point(None, values, min(row["iterations"] for row in result.results), valid=True)
-    return result.curve(name, [point], **{LEAST_BYTES: f"{least:.0f}", DISAGREED: str(disagreed)})
+    return result.curve(name, [point], **{LEAST_BYTES: f"{least:.0f}"})
 
 
 def _words(run: Sequence[Any]) -> str:
@@ -93,19 +89,28 @@ def _compared(
         return found
     found[Metric.ACCURACY, "avg"] = result.need(bounded, "accuracy", int, float)
     found[Metric.DRIFT, "avg"] = result.need(bounded, "drift", int, float)
-    times = [time_to(row["accuracies"], row["learned_seconds"]) for row in (ring, bounded)]
-    if times[0] is None or times[1] is None:
-        result.refuse(f"expected an accuracy of {TARGET} in the end, found none with some scheme")
-    found[Metric.RATIO, "avg"] = times[0] / times[1]
+    for scheme, row in ((Metric.RING, ring), (Metric.OPTIREDUCE, bounded)):
+        for percent in KNOWN:
+            time = time_to(row["accuracies"], row["learned_seconds"], percent / 100)
+            if time is None:
+                result.refuse(
+                    f"expected an accuracy of {percent} % in the end with {scheme}, found "
+                    f"{100 * max(row['accuracies'], default=0):.3g} % at most"
+                )
+            found[scheme, f"to{percent}"] = time
+    half = f"to{KNOWN[-1]}"
+    found[Metric.RATIO, "avg"] = found[Metric.RING, half] / found[Metric.OPTIREDUCE, half]
     return {key: value for key, value in found.items() if key[0] in entry.metrics}
 
 
-def time_to(accuracies: Sequence[float], seconds: Sequence[float]) -> float | None:
-    """Seconds of sums until an accuracy of ``TARGET``, between two tests in proportion."""
+def time_to(
+    accuracies: Sequence[float], seconds: Sequence[float], target: float = KNOWN[-1] / 100
+) -> float | None:
+    """Seconds of sums until an accuracy, between two tests in proportion."""
     points = pairwise([(0.0, 0.0), *zip(accuracies, seconds, strict=True)])
     for (low, before), (high, after) in points:
-        if high >= TARGET:
-            return before + (after - before) * (TARGET - low) / (high - low)
+        if high >= target:
+            return before + (after - before) * (target - low) / (high - low)
     return None
 
 
