@@ -1,5 +1,6 @@
 """The guest's kernel: Debian's own, unpacked below the user's cache directory, never installed."""
 
+import ctypes
 import hashlib
 import lzma
 import os
@@ -89,7 +90,7 @@ def provide(cache: Path, progress: Callable[[str], None]) -> Kernel:
     """
     if (found := cached(cache)) is not None:
         return found
-    progress("guest kernel: fetching Debian's package (70 MB)")
+    progress("guest kernel: fetching Debian's package (100 MB)")
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache) as temporary:
         package = _download(package_name(), Path(temporary))
@@ -244,8 +245,8 @@ def uncompressed(image: bytes, name: str) -> bytes:
         _require_direct_entry(kernel)
     except (_FormatError, struct.error, IndexError, lzma.LZMAError, zlib.error) as error:
         raise TestbedError(
-            f"expected in {name} a kernel image for x86-64, compressed with xz or gzip and with a "
-            f"PVH entry, found another format ({error}); {_OTHERWISE}"
+            f"expected in {name} a kernel image for x86-64, compressed with xz, gzip or zstd and "
+            f"with a PVH entry, found another format ({error}); {_OTHERWISE}"
         ) from error
     return kernel
 
@@ -256,12 +257,28 @@ def _payload(image: bytes) -> bytes:
     start, length = struct.unpack_from("<II", image, _PAYLOAD)
     start += (image[_SETUP_SECTORS] + 1) * _SECTOR
     payload = image[start : start + length]
-    # Behind the compressed data stands its size, which the decompressors leave alone.
+    # Behind the compressed data stands the size of the kernel, which two decompressors leave alone.
     if payload.startswith(b"\xfd7zXZ\0"):
         return lzma.LZMADecompressor(format=lzma.FORMAT_XZ).decompress(payload)
     if payload.startswith(b"\x1f\x8b"):
         return zlib.decompressobj(wbits=31).decompress(payload)
+    if payload.startswith(b"\x28\xb5\x2f\xfd"):
+        return _from_zstd(payload[:-4], *struct.unpack("<I", payload[-4:]))
     raise _FormatError(f"its compression, which begins with {payload[:4].hex()}, is unknown")
+
+
+def _from_zstd(data: bytes, size: int) -> bytes:
+    """Python knows zstd from 3.14 on; the library is there wherever dpkg is."""
+    try:
+        library = ctypes.CDLL("libzstd.so.1")
+    except OSError as error:
+        raise _FormatError(f"it is compressed with zstd, and {error}") from error
+    library.ZSTD_decompress.restype = ctypes.c_size_t
+    kernel = ctypes.create_string_buffer(size)
+    found = library.ZSTD_decompress(kernel, ctypes.c_size_t(size), data, ctypes.c_size_t(len(data)))
+    if found != size:
+        raise _FormatError(f"its zstd data does not give the {size} bytes that it names")
+    return kernel.raw
 
 
 def _require_direct_entry(kernel: bytes) -> None:
