@@ -16,6 +16,7 @@ from fabricheck_testbed.guest import kernel
 pytestmark = pytest.mark.integration
 
 PACKAGE = "linux-image-6.1.0-1-amd64"
+BUILT_IN = "virtio_pci"
 
 
 def elf(owner: bytes = b"Xen\0", kind: int = 18) -> bytes:
@@ -100,7 +101,8 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str
 def fake_package(path: Path) -> None:
     """The files of a kernel package, as ``dpkg-deb --fsys-tarfile`` writes them."""
     files = {"./boot/vmlinuz-6.1.0-1-amd64": bzimage(xz(elf())), "./boot/config": b"text"}
-    for name in (*kernel.MODULES, "other"):
+    files["./lib/modules/6.1/modules.builtin"] = f"kernel/drivers/{BUILT_IN}.ko\n".encode()
+    for name in (*(set(kernel.MODULES) - {BUILT_IN}), "other"):
         files[f"./lib/modules/6.1/{name}.ko"] = b"\0depends=\0"
     with tarfile.open(path, "w") as archive:
         for name, data in files.items():
@@ -119,7 +121,8 @@ def test_a_kernel_is_fetched_once(tmp_path: Path, tools: Callable[[str, str], No
     found = kernel.provide(cache, said.append)
     assert found.version.startswith(f"{PACKAGE}_6.1.1-1_")
     assert found.image.read_bytes() == elf()
-    assert [path.name[3:] for path in found.modules] == [f"{name}.ko" for name in kernel.MODULES]
+    loaded = [f"{name}.ko" for name in kernel.MODULES if name != BUILT_IN]
+    assert [path.name[3:] for path in found.modules] == loaded
     assert len(said) == 2
     assert [path.name for path in cache.iterdir()] == [found.version], "nothing half-done stays"
 

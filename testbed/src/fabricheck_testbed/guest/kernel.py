@@ -36,6 +36,8 @@ MODULES: Final = (
     "rdma_ucm",
     "ib_umad",
 )
+# The modules that are parts of the image, by path; virtio_pci is one on Debian 13.
+_BUILT_IN: Final = "modules.builtin"
 # A kernel that was unpacked with other modules is not ours.
 _KIND: Final = hashlib.sha256(" ".join(MODULES).encode()).hexdigest()[:8]
 _FETCH_SECONDS: Final = 300.0
@@ -166,7 +168,9 @@ def unpack(package: Path, target: Path) -> None:
     if not images:
         raise TestbedError(f"expected a file boot/vmlinuz-* in {package.name}, found none")
     (target / "vmlinux").write_bytes(uncompressed(images[0].read_bytes(), images[0].name))
-    for number, path in enumerate(in_load_order(MODULES, modules)):
+    built_in = {_module(line) for line in (wanted / _BUILT_IN).read_text().splitlines()}
+    loaded = [name for name in MODULES if name not in built_in]
+    for number, path in enumerate(in_load_order(loaded, modules)):
         shutil.move(path, target / "modules" / f"{number:02}-{path.name}")
     shutil.rmtree(wanted)
 
@@ -197,15 +201,19 @@ def _extract_wanted(archive: tarfile.TarFile, directory: Path) -> dict[str, Path
         source = archive.extractfile(member)
         if source is None:
             continue
-        if path.name.startswith("vmlinuz"):
+        if path.name.startswith("vmlinuz") or path.name == _BUILT_IN:
             (directory / path.name).write_bytes(source.read())
         elif (name := path.name.removesuffix(".xz")).endswith(".ko"):
             data = source.read()
             module = directory / name
             module.write_bytes(lzma.decompress(data) if path.suffix == ".xz" else data)
-            # A kernel calls module a-b a_b.
-            modules[module.stem.replace("-", "_")] = module
+            modules[_module(name)] = module
     return modules
+
+
+def _module(path: str) -> str:
+    """A kernel calls module a-b a_b."""
+    return PurePosixPath(path).stem.replace("-", "_")
 
 
 def in_load_order(wanted: Iterable[str], modules: dict[str, Path]) -> list[Path]:
