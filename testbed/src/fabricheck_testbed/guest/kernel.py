@@ -92,7 +92,7 @@ def provide(cache: Path, progress: Callable[[str], None]) -> Kernel:
     """
     if (found := cached(cache)) is not None:
         return found
-    progress("guest kernel: fetching Debian's package (100 MB)")
+    progress("guest kernel: fetching Debian's package (up to 110 MB)")
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache) as temporary:
         package = _download(package_name(), Path(temporary))
