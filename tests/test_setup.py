@@ -315,6 +315,24 @@ def test_make_sets_the_machine_up_and_runs_what_its_target_says(target, argument
     assert steps == [["ci/setup", "runtime"], *fetched, [*RUN, *runs.split()]]
 
 
+@pytest.mark.parametrize("debian", [12, 13])
+def test_promtool_is_fetched_where_it_is_a_package_of_its_own(checkout, debian):
+    write_program(checkout / "bin/promtool", "exit 0")
+    write_program(checkout / "bin/apt-cache", f"exit {100 * (debian == 12)}")
+    write_program(checkout / "bin/apt-get", 'touch "${@: -1}_1.deb"; echo "$*" >>"$SAID"')
+    write_program(
+        checkout / "bin/dpkg-deb", 'mkdir -p "$3/usr/bin"; touch "$3"/usr/bin/{prometheus,promtool}'
+    )
+    subprocess.run(
+        [ROOT / "ci/fetch-prometheus", checkout / "new"],
+        env={"PATH": f"{checkout / 'bin'}:/usr/bin:/bin", "SAID": f"{checkout / 'said'}"},
+        check=True,
+    )
+    assert (checkout / "new/bin/promtool").exists()
+    wanted = {12: "download prometheus\n", 13: "download prometheus promtool\n"}[debian]
+    assert (checkout / "said").read_text().endswith(wanted)
+
+
 def test_fetching_prometheus_removes_nothing_that_is_there(checkout):
     """Not where the directory is somebody's, nor where the download fails."""
     write_program(checkout / "bin/apt-get", "exit 1")
