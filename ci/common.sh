@@ -33,17 +33,30 @@ run_logged() {
   fi
 }
 
+# As a column of ci/packages/names.csv: debian13, ubuntu24.04, el9 for all that are built from it.
+distribution() {
+  (. "${OS_RELEASE:-/etc/os-release}" 2>/dev/null &&
+    case ${PLATFORM_ID-}/${ID-} in
+      platform:*) printf '%s' "${PLATFORM_ID#*:}" ;;
+      */sles) printf '%s' "$ID${VERSION_ID%%.*}" ;;
+      *) printf '%s' "${ID-}${VERSION_ID-}" ;;
+    esac)
+}
+
 wanted_packages() { # GROUP...
   local group
   for group; do
     sed -e 's/[[:space:]]*#.*//' -e '/^$/d' "ci/packages/$group.txt"
-  done
+  done | awk -F, -v here="$(distribution)" '
+    FNR == NR && FNR == 1 { for (i = 2; i <= NF; i++) if ($i == here) column = i }
+    FNR == NR { if (column) name[$1] = $column; next }
+    { if (name[$1]) $1 = name[$1]; if ($1 != "-") print $1 }' ci/packages/names.csv - | sort -u
 }
 
 missing_packages() { # GROUP...
   local installed
   installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | sort -u)
-  comm -23 <(wanted_packages "$@" | sort -u) <(printf '%s\n' "$installed")
+  comm -23 <(wanted_packages "$@") <(printf '%s\n' "$installed")
 }
 
 find_python() {

@@ -59,14 +59,15 @@ def packages(group):
     return [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
 
 
-def setup(copy, installed, *arguments):
+def setup(copy, installed, *arguments, os_release="ID=debian\nVERSION_ID=12\n"):
+    (copy / "os-release").write_text(os_release)
     listing = "".join(f"installed {name}\\n" for name in installed)
     write_program(copy / "bin/dpkg-query", f"printf '{listing}'")
     as_nobody = ["setpriv", f"--reuid={NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
     return subprocess.run(
         [*as_nobody, "ci/setup", *arguments],
         cwd=copy,
-        env={"PATH": f"{copy}/bin:{os.environ['PATH']}"},
+        env={"PATH": f"{copy}/bin:{os.environ['PATH']}", "OS_RELEASE": f"{copy}/os-release"},
         capture_output=True,
         text=True,
         check=False,
@@ -103,6 +104,36 @@ def test_without_root_the_missing_packages_are_named_and_the_rest_is_done(checko
     assert done.returncode == 2
     assert "python: as in requirements.lock" in done.stdout
     assert "apt-get install --yes --no-install-recommends munge slurmd" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("os_release", "expected"),
+    [
+        ("ID=debian\nVERSION_ID=12\n", "libpmi2-0"),
+        ("ID=debian\nVERSION_ID=13\n", "libpmi2-0t64"),
+        ('ID=ubuntu\nVERSION_ID="24.04"\n', "libpmi2-0t64"),
+        ('ID=rocky\nVERSION_ID="9.4"\nPLATFORM_ID="platform:el9"\n', "slurm-pmi"),
+        ('ID=sles\nVERSION_ID="15.6"\n', "libpmi0"),
+        ("ID=arch\n", "libpmi2-0"),
+    ],
+)
+def test_packages_have_their_names_on_each_distribution(checkout, os_release, expected):
+    there = [package for package in packages("runtime") if package != "libpmi2-0"]
+    done = setup(checkout, there, os_release=os_release)
+    assert done.returncode == 2
+    missing = done.stderr.partition("apt-get install --yes --no-install-recommends ")[2].split()
+    assert expected in missing
+    if os_release.startswith("ID=debian"):
+        assert missing == [expected]
+
+
+def test_each_name_of_another_distribution_is_of_a_package_of_debian_12():
+    lines = (ROOT / "ci/packages/names.csv").read_text().splitlines()
+    assert lines[0] == "debian12,debian13,ubuntu24.04,el9,sles15"
+    known = {name for group in ("runtime", "rdma", "test") for name in packages(group)}
+    for line in lines[1:]:
+        assert len(line.split(",")) == 5, line
+        assert line.split(",")[0] in known
 
 
 def test_a_changed_lock_is_not_taken_for_installed(checkout):
@@ -282,6 +313,24 @@ def test_make_sets_the_machine_up_and_runs_what_its_target_says(target, argument
     steps = [line.split() for line in shown.stdout.splitlines()]
     fetched = [["ci/mpi-wheel", "openmpi5", "mpich5"]] if target == "nightly" else []
     assert steps == [["ci/setup", "runtime"], *fetched, [*RUN, *runs.split()]]
+
+
+@pytest.mark.parametrize("debian", [12, 13])
+def test_promtool_is_fetched_where_it_is_a_package_of_its_own(checkout, debian):
+    write_program(checkout / "bin/promtool", "exit 0")
+    write_program(checkout / "bin/apt-cache", f"exit {100 * (debian == 12)}")
+    write_program(checkout / "bin/apt-get", 'touch "${@: -1}_1.deb"; echo "$*" >>"$SAID"')
+    write_program(
+        checkout / "bin/dpkg-deb", 'mkdir -p "$3/usr/bin"; touch "$3"/usr/bin/{prometheus,promtool}'
+    )
+    subprocess.run(
+        [ROOT / "ci/fetch-prometheus", checkout / "new"],
+        env={"PATH": f"{checkout / 'bin'}:/usr/bin:/bin", "SAID": f"{checkout / 'said'}"},
+        check=True,
+    )
+    assert (checkout / "new/bin/promtool").exists()
+    wanted = {12: "download prometheus\n", 13: "download prometheus promtool\n"}[debian]
+    assert (checkout / "said").read_text().endswith(wanted)
 
 
 def test_fetching_prometheus_removes_nothing_that_is_there(checkout):

@@ -37,7 +37,7 @@ def test_without_rdma_devices_the_rest_is_measured_and_it_says_so_aloud(
     wishes: list[bool | None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     lacking = run_module.start_testbed(with_rdma=True)
-    assert wishes == [True, None]
+    assert wishes == [True, False]
     assert lacking == (
         "nothing on RDMA devices (partition rdma of the testbed): a testbed with --rdma needs QEMU"
     )

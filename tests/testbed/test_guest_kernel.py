@@ -16,6 +16,7 @@ from fabricheck_testbed.guest import kernel
 pytestmark = pytest.mark.integration
 
 PACKAGE = "linux-image-6.1.0-1-amd64"
+BUILT_IN = "virtio_pci"
 
 
 def elf(owner: bytes = b"Xen\0", kind: int = 18) -> bytes:
@@ -33,16 +34,22 @@ def xz(data: bytes) -> bytes:
     return lzma.compress(data, check=lzma.CHECK_CRC32)
 
 
-def bzimage(payload: bytes) -> bytes:
+def zstd(data: bytes) -> bytes:
+    """A frame of one raw block, with its length in the header."""
+    head = b"\x28\xb5\x2f\xfd\x20" + bytes([len(data)])
+    return head + (len(data) << 3 | 1).to_bytes(3, "little") + data
+
+
+def bzimage(payload: bytes, size: int = len(elf())) -> bytes:
     """A bzImage whose setup takes one sector besides the boot sector; data's size follows it."""
     image = bytearray(1024)
     image[0x1F1] = 1
     image[0x202:0x206] = b"HdrS"
     struct.pack_into("<II", image, 0x248, 16, len(payload) + 4)
-    return bytes(image) + b"\0" * 16 + payload + struct.pack("<I", 99)
+    return bytes(image) + b"\0" * 16 + payload + struct.pack("<I", size)
 
 
-@pytest.mark.parametrize("compress", [xz, gzip.compress])
+@pytest.mark.parametrize("compress", [xz, gzip.compress, zstd])
 def test_the_kernel_is_taken_out_of_its_image(compress: Callable[[bytes], bytes]) -> None:
     assert kernel.uncompressed(bzimage(compress(elf())), "vmlinuz") == elf()
 
@@ -52,7 +59,9 @@ def test_the_kernel_is_taken_out_of_its_image(compress: Callable[[bytes], bytes]
     [
         (b"MZ", "it is no bzImage"),
         (b"\0" * 0x202 + b"HdrS", "it is no bzImage|unpack_from"),
-        (bzimage(b"\x28\xb5\x2f\xfd rest"), "begins with 28b52ffd, is unknown"),
+        (bzimage(b"\x04\x22\x4d\x18 rest"), "begins with 04224d18, is unknown"),
+        (bzimage(b"\x28\xb5\x2f\xfd rest"), "its zstd data does not give the \\d+ bytes"),
+        (bzimage(zstd(elf()), 9), "its zstd data does not give the 9 bytes"),
         (bzimage(xz(b"not a program")), "inside is no 64-bit ELF file"),
         (bzimage(xz(elf(owner=b"GNU\0"))), "it has no PVH entry"),
         (bzimage(xz(elf(kind=17))), "it has no PVH entry"),
@@ -92,7 +101,8 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str
 def fake_package(path: Path) -> None:
     """The files of a kernel package, as ``dpkg-deb --fsys-tarfile`` writes them."""
     files = {"./boot/vmlinuz-6.1.0-1-amd64": bzimage(xz(elf())), "./boot/config": b"text"}
-    for name in (*kernel.MODULES, "other"):
+    files["./lib/modules/6.1/modules.builtin"] = f"kernel/drivers/{BUILT_IN}.ko\n".encode()
+    for name in (*(set(kernel.MODULES) - {BUILT_IN}), "other"):
         files[f"./lib/modules/6.1/{name}.ko"] = b"\0depends=\0"
     with tarfile.open(path, "w") as archive:
         for name, data in files.items():
@@ -111,7 +121,8 @@ def test_a_kernel_is_fetched_once(tmp_path: Path, tools: Callable[[str, str], No
     found = kernel.provide(cache, said.append)
     assert found.version.startswith(f"{PACKAGE}_6.1.1-1_")
     assert found.image.read_bytes() == elf()
-    assert [path.name[3:] for path in found.modules] == [f"{name}.ko" for name in kernel.MODULES]
+    loaded = [f"{name}.ko" for name in kernel.MODULES if name != BUILT_IN]
+    assert [path.name[3:] for path in found.modules] == loaded
     assert len(said) == 2
     assert [path.name for path in cache.iterdir()] == [found.version], "nothing half-done stays"
 

@@ -31,6 +31,8 @@ server = arguments[-2] == "-p"
 role = "server" if server else "client"
 def asked(mode):
     return f"--{role}-{mode}" in arguments
+if "--like-mpi" in arguments and not os.isatty(0):
+    sys.exit("This test should be run with exactly 2 processes in p2p case (actual: 1)")
 if asked("dies-first"):
     sys.exit("no such device")
 if server:
@@ -83,8 +85,10 @@ def start(rank: int, directory: Path, *command: object, **env: str) -> subproces
 class Ended:
     """Exit codes and outputs of both ends."""
 
-    def __init__(self, directory: Path, *command: object, ranks: tuple[int, ...] = (0, 1)) -> None:
-        ends = {rank: start(rank, directory, *command) for rank in ranks}
+    def __init__(
+        self, directory: Path, *command: object, ranks: tuple[int, ...] = (0, 1), **env: str
+    ) -> None:
+        ends = {rank: start(rank, directory, *command, **env) for rank in ranks}
         texts = {rank: end.communicate(timeout=60) for rank, end in ends.items()}
         self.codes = {rank: end.returncode for rank, end in ends.items()}
         self.stdout = texts.get(1, ("", ""))[0]
@@ -222,6 +226,16 @@ def test_an_end_that_fails_is_named(
         ended.faults
     )
     assert any(ended.codes.values())
+
+
+def test_a_program_that_starts_mpi_unless_its_input_is_a_terminal(
+    tmp_path: Path, program: Path
+) -> None:
+    (tmp_path / "without").mkdir()
+    ended = Ended(tmp_path / "without", program, "--like-mpi")
+    assert any("exactly 2 processes" in line for line in ended.said)
+    ended = Ended(tmp_path, program, "--like-mpi", FABRICHECK_PAIR_INPUT="/dev/ptmx")
+    assert ended.codes == {0: 0, 1: 0}, ended.faults
 
 
 def test_a_run_that_hangs_on_both_ends_is_bounded(tmp_path: Path, program: Path) -> None:

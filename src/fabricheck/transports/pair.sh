@@ -9,6 +9,7 @@
 #   FABRICHECK_PAIR_WAIT=30    seconds that one end waits for the other to start
 #   FABRICHECK_PAIR_GRACE=10   seconds that an end has to end after the other
 #   FABRICHECK_PAIR_LIMIT=60   seconds that one run may take
+#   FABRICHECK_PAIR_INPUT      what both ends have as standard input (/dev/null)
 #   FABRICHECK_PAIR_VERSION    option that makes the program tell its version, which must be the same
 #                              at both ends; without it they are not compared
 #
@@ -35,6 +36,7 @@ meeting=pair.$job.$job_step.$job_restarts
 patience=${FABRICHECK_PAIR_WAIT:-30}
 grace=${FABRICHECK_PAIR_GRACE:-10}
 limit=${FABRICHECK_PAIR_LIMIT:-60}
+input=${FABRICHECK_PAIR_INPUT:-/dev/null}
 host=$(hostname)
 child=
 watcher=
@@ -190,7 +192,7 @@ offer() { # RUN PROGRAM [OPTION ...]
     [ "$port" -le "$last_port" ] ||
         fail "run $run: expected a free port from $first_port to $last_port on $host, found all of them taken: end what listens there (ss -ltnp)"
     echo "pair: run $run: $* -p $port" >"$meeting/out.$run"
-    "$@" -p "$port" </dev/null >>"$meeting/out.$run" 2>"$meeting/err.$run" &
+    "$@" -p "$port" <"$input" >>"$meeting/out.$run" 2>"$meeting/err.$run" &
     servers="$servers $!"
     said="$said $meeting/out.$run"
     complained="$complained $meeting/err.$run"
@@ -263,7 +265,7 @@ join() { # RUN PROGRAM [OPTION ...]
     [ "$run" -ne 1 ] || compare_versions "$1"
     while read -r number_of port server && [ "$number_of" != "$run" ]; do :; done <"$meeting/servers"
     echo "pair: run $run of $runs: $*"
-    "$@" -p "$port" "$server" </dev/null &
+    "$@" -p "$port" "$server" <"$input" &
     child=$!
     finish "$run" client "gone.0"
     publish "client.$run" "$code"

@@ -23,6 +23,10 @@ from fabricheck.transports.witness import Witness, read_ucx_complaints, read_ucx
 _SLOWEST_BATCH = 150
 """Seconds; the job's time limit must leave room for the start of both ends beside it."""
 
+_TERMINAL = "/dev/ptmx"
+"""Built with MPI, as on Debian 13, the program starts MPI unless its input is a terminal, and then
+wants to be started by an MPI's launcher. Built without, it knows no option for that."""
+
 _TIME_BUDGET = 0.1
 
 cases = pair.cases_of_ports
@@ -51,7 +55,9 @@ class UcxPerftest(pair.Pair):
         counts = {size: iterations(size, budget, typical) for size in self.sizes(setting)}
         batch = ucx_perftest.batch_name(self._entry.name)
         options = ("-b", batch, *ucx_perftest.OUTPUT_OPTIONS)
-        job = pair.start(setting, self._entry.program, options, [()], limit=_SLOWEST_BATCH)
+        job = pair.start(
+            setting, self._entry.program, options, [()], limit=_SLOWEST_BATCH, input=_TERMINAL
+        )
         ports = setting.extras.given_ports
         return replace(
             job,

@@ -1,5 +1,6 @@
 """The guest's kernel: Debian's own, unpacked below the user's cache directory, never installed."""
 
+import ctypes
 import hashlib
 import lzma
 import os
@@ -36,6 +37,8 @@ MODULES: Final = (
     "rdma_ucm",
     "ib_umad",
 )
+# The modules that are parts of the image, by path; virtio_pci is one on Debian 13.
+_BUILT_IN: Final = "modules.builtin"
 # A kernel that was unpacked with other modules is not ours.
 _KIND: Final = hashlib.sha256(" ".join(MODULES).encode()).hexdigest()[:8]
 _FETCH_SECONDS: Final = 300.0
@@ -90,7 +93,7 @@ def provide(cache: Path, progress: Callable[[str], None]) -> Kernel:
     """
     if (found := cached(cache)) is not None:
         return found
-    progress("guest kernel: fetching Debian's package (70 MB)")
+    progress("guest kernel: fetching Debian's package (up to 110 MB)")
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache) as temporary:
         package = _download(package_name(), Path(temporary))
@@ -166,7 +169,9 @@ def unpack(package: Path, target: Path) -> None:
     if not images:
         raise TestbedError(f"expected a file boot/vmlinuz-* in {package.name}, found none")
     (target / "vmlinux").write_bytes(uncompressed(images[0].read_bytes(), images[0].name))
-    for number, path in enumerate(in_load_order(MODULES, modules)):
+    built_in = {_module(line) for line in (wanted / _BUILT_IN).read_text().splitlines()}
+    loaded = [name for name in MODULES if name not in built_in]
+    for number, path in enumerate(in_load_order(loaded, modules)):
         shutil.move(path, target / "modules" / f"{number:02}-{path.name}")
     shutil.rmtree(wanted)
 
@@ -197,15 +202,19 @@ def _extract_wanted(archive: tarfile.TarFile, directory: Path) -> dict[str, Path
         source = archive.extractfile(member)
         if source is None:
             continue
-        if path.name.startswith("vmlinuz"):
+        if path.name.startswith("vmlinuz") or path.name == _BUILT_IN:
             (directory / path.name).write_bytes(source.read())
         elif (name := path.name.removesuffix(".xz")).endswith(".ko"):
             data = source.read()
             module = directory / name
             module.write_bytes(lzma.decompress(data) if path.suffix == ".xz" else data)
-            # A kernel calls module a-b a_b.
-            modules[module.stem.replace("-", "_")] = module
+            modules[_module(name)] = module
     return modules
+
+
+def _module(path: str) -> str:
+    """A kernel calls module a-b a_b."""
+    return PurePosixPath(path).stem.replace("-", "_")
 
 
 def in_load_order(wanted: Iterable[str], modules: dict[str, Path]) -> list[Path]:
@@ -245,8 +254,8 @@ def uncompressed(image: bytes, name: str) -> bytes:
         _require_direct_entry(kernel)
     except (_FormatError, struct.error, IndexError, lzma.LZMAError, zlib.error) as error:
         raise TestbedError(
-            f"expected in {name} a kernel image for x86-64, compressed with xz or gzip and with a "
-            f"PVH entry, found another format ({error}); {_OTHERWISE}"
+            f"expected in {name} a kernel image for x86-64, compressed with xz, gzip or zstd and "
+            f"with a PVH entry, found another format ({error}); {_OTHERWISE}"
         ) from error
     return kernel
 
@@ -257,12 +266,28 @@ def _payload(image: bytes) -> bytes:
     start, length = struct.unpack_from("<II", image, _PAYLOAD)
     start += (image[_SETUP_SECTORS] + 1) * _SECTOR
     payload = image[start : start + length]
-    # Behind the compressed data stands its size, which the decompressors leave alone.
+    # Behind the compressed data stands the size of the kernel, which two decompressors leave alone.
     if payload.startswith(b"\xfd7zXZ\0"):
         return lzma.LZMADecompressor(format=lzma.FORMAT_XZ).decompress(payload)
     if payload.startswith(b"\x1f\x8b"):
         return zlib.decompressobj(wbits=31).decompress(payload)
+    if payload.startswith(b"\x28\xb5\x2f\xfd"):
+        return _from_zstd(payload[:-4], *struct.unpack("<I", payload[-4:]))
     raise _FormatError(f"its compression, which begins with {payload[:4].hex()}, is unknown")
+
+
+def _from_zstd(data: bytes, size: int) -> bytes:
+    """Python knows zstd from 3.14 on; the library is there wherever dpkg is."""
+    try:
+        library = ctypes.CDLL("libzstd.so.1")
+    except OSError as error:
+        raise _FormatError(f"it is compressed with zstd, and {error}") from error
+    library.ZSTD_decompress.restype = ctypes.c_size_t
+    kernel = ctypes.create_string_buffer(size)
+    found = library.ZSTD_decompress(kernel, ctypes.c_size_t(size), data, ctypes.c_size_t(len(data)))
+    if found != size:
+        raise _FormatError(f"its zstd data does not give the {size} bytes that it names")
+    return kernel.raw
 
 
 def _require_direct_entry(kernel: bytes) -> None:
