@@ -211,8 +211,8 @@ def read_session(
         if not day or entry.time.startswith(day[1])
     ]
     if day and found:
-        first, last = (end(found, key=lambda entry: entry.time) for end in (min, max))
-        info = {"time_start": first.time, "time_end": last.time}
+        *_, last = ordered = sorted(found, key=lambda entry: entry.time)
+        info = {"time_start": ordered[0].time, "time_end": last.time}
         found.append(
             Session(
                 time=last.time,
