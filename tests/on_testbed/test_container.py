@@ -47,7 +47,7 @@ class Contained(Place):
 
     def set_options(self, options: list[str]) -> None:
         """Give the container other options; what was built stays."""
-        path = self.place / "sites" / "image.yaml"
+        path = self.place / "sites" / f"{self.system}.yaml"
         site = yaml.safe_load(path.read_text())
         site["environments"][-1]["extras"]["container"]["options"] = options
         path.write_text(yaml.safe_dump(site))
@@ -57,7 +57,7 @@ class Contained(Place):
 def place(can_run_testbeds: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Contained]:
     if not IMAGE:
         pytest.skip("FABRICHECK_TEST_IMAGE names no platform and image")
-    directory = tmp_path_factory.mktemp("image")
+    directory = tmp_path_factory.mktemp("inside")
     testbed = Testbed(directory / "tb")
     partition: dict[str, object] = {
         "scheduler": "squeue",
@@ -65,7 +65,7 @@ def place(can_run_testbeds: None, tmp_path_factory: pytest.TempPathFactory) -> I
         "access": ["--partition=main"],
         "max_jobs": 1,
     }
-    made = Contained(testbed, directory, "image", partition=partition, extras={})
+    made = Contained(testbed, directory, "inside", partition=partition, extras={})
     try:
         testbed.up(nodes=2, shares=[directory.parent, SUITE])
         yield made
