@@ -12,6 +12,9 @@ from fabricheck.transports.table import TRANSPORTS
 UNSEEN = ("torque", "lsf")
 """Schedulers of which only the generated script was seen."""
 
+PLATFORMS = ("Apptainer", "Docker", "Sarus", "Shifter", "Singularity")
+"""Those of ReFrame, each in an environment of its name."""
+
 LAUNCHERS = ("srun", "mpirun", "mpiexec")
 
 _EXTRAS = {
@@ -22,6 +25,7 @@ _EXTRAS = {
     "pkey": 0x8012,
     "max_message_size": 64,
 }
+_CONTAINER = {"mounts": ["/run/pmix"], "options": ["--nv"]}
 _PMI = {"openmpi": "pmix"}
 
 
@@ -63,6 +67,13 @@ def write(suite: Path) -> None:
         }
         for family in MPIS
     ]
+    environments += [
+        environments[0]
+        | {"name": platform, "extras": environments[0]["extras"] | {"container": container}}
+        for platform in PLATFORMS
+        for container in [{"platform": platform, "image": "/images/mpi", **_CONTAINER}]
+    ]
+    partitions[0]["environs"] += PLATFORMS
     system = {"name": "every", "hostnames": [".*"], "partitions": partitions}
     for folder in ("sites", "reports"):
         (suite / folder).mkdir()

@@ -79,6 +79,25 @@ def test_job_scripts_are_those_that_were_read(
     assert text == expected.read_text()
 
 
+@pytest.mark.parametrize("platform", job_site.PLATFORMS)
+def test_what_starts_in_a_container_is_what_starts_without_one(
+    scripts: dict[tuple[str, str], dict[str, str]], platform: str
+) -> None:
+    inside, outside = (
+        scripts["srun", environ]["rc"].replace(f"BUILD/{environ}", "BUILD").splitlines()
+        for environ in (platform, "openmpi")
+    )
+    [ours] = (line for line in inside if line not in outside and line.startswith("srun "))
+    [theirs] = (line for line in outside if line.startswith("srun "))
+    launcher, program = theirs.split(" SUITE", 1)
+    assert ours.startswith(f"{launcher} {platform.lower()} ")
+    assert ours.endswith(f"--nv /images/mpi env FABRICHECK_CONTAINER=yes SUITE{program}")
+    assert "/run/pmix" in ours
+    # Nothing is pulled, and the settings of the transport are the same.
+    differing = {*inside} ^ {*outside}
+    assert [line for line in differing if "srun" not in line and "#SBATCH" not in line] == []
+
+
 @pytest.mark.parametrize(
     ("scheduler", "asked"),
     [

@@ -130,3 +130,12 @@ def test_other_formats_are_imported(tmp_path: Path, damage: bool):
     assert (told["values"], len(told["problems"])) == (12, damage)
     run("refresh", "--perflogs", tmp_path / "record", "--store", tmp_path / "store")
     assert "12 values of 6 series" in run("status", "--store", tmp_path / "store").stdout
+
+
+def test_perflogs_without_any_value_name_what_their_configuration_lacks(tmp_path: Path):
+    head = "job_completion_time|info|perf_var=perf_value|ref=perf_ref|perf_unit"
+    line = "2026-01-02T03:04:05+00:00|T /1583f36f @s:p+e|null=null|ref=null|null"
+    (tmp_path / "T.log").write_text(f"{head}\n{line}\n")
+    done = run("import", tmp_path / "T.log", "--perflogs", tmp_path / "record")
+    assert "0 values of 1 cases" in done.stdout
+    assert "ReFrame needs perflog_multiline: True" in done.stdout

@@ -67,12 +67,20 @@ def stage(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])
-def test_every_fact_is_read(tree: Path, stage: Path, shell: str) -> None:
+@pytest.mark.parametrize(
+    ("variables", "left_out"),
+    [({}, set()), ({"FABRICHECK_CONTAINER": "yes"}, {"os", "rdma_core"})],
+    ids=["node", "container"],
+)
+def test_every_fact_is_read(
+    tree: Path, stage: Path, shell: str, variables: dict[str, str], left_out: set[str]
+) -> None:
     with (stage / "node.n1").open("w") as file:
-        environment = {"FABRICHECK_NODE_ROOT": str(tree)}
+        environment = {"FABRICHECK_NODE_ROOT": str(tree), **variables}
         command = [shell, SCRIPT, "now", "node", "ports"]
         subprocess.run(command, stdout=file, env=environment, check=True)
-    assert read_machines(stage) == {"n1": FACTS}
+    expected = {name: fact for name, fact in FACTS.items() if name not in left_out}
+    assert read_machines(stage) == {"n1": expected}
     assert set(FACTS) == set(MACHINE)
 
 

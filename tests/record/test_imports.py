@@ -101,6 +101,29 @@ def test_lines_of_excalibur_are_known(tmp_path: Path, record: Path, store: Path)
     }
 
 
+HEADED = (
+    "job_completion_time|info|jobid|latency_var|latency_value|latency_lower_thres|latency_unit\n"
+)
+
+
+def test_a_line_names_its_variable_below_the_header_of_another(
+    tmp_path: Path, record: Path, store: Path
+) -> None:
+    """As the EESSI test suite has them: ReFrame 4.10 writes one header for all variants."""
+    lines = "".join(
+        f"2026-01-02T03:04:0{number}+00:00|T %of={name} @s:p+e|{number}|{name}|2.5|None|{unit}\n"
+        for number, (name, unit) in enumerate([("latency", "us"), ("bandwidth", "MB/s")])
+    )
+    path = tmp_path / "T.log"
+    path.write_text(HEADED + lines)
+    assert taken(record, store, path).problems == []
+    found = table(store).select("benchmark", "metric", "unit").rows()
+    assert set(found) == {
+        ("T %of=latency", "latency", "us"),
+        ("T %of=bandwidth", "bandwidth", "MB/s"),
+    }
+
+
 def test_a_day_of_what_was_imported_is_a_session(tmp_path: Path, record: Path) -> None:
     path = tmp_path / "Net_2.log"
     path.write_text(TAGGED + TAGGED.replace("2026-01-02", "2026-01-03"))

@@ -84,3 +84,28 @@ def test_what_no_number_can_hold_is_refused(tmp_path: Path, old: str, new: str, 
     one = place(tmp_path, "one", a=minimal.site("a").replace(old, new))
     (error,) = read_sites([one]).broken.values()
     assert said in str(error)
+
+
+@pytest.mark.parametrize(
+    ("features", "container", "said"),
+    [
+        (
+            "[mpi, spack]",
+            "{platform: Apptainer, image: a.sif}",
+            "extras > container: expected environment in in a container without the feature spack",
+        ),
+        ("[mpi]", "{platform: Podman, image: a}", "platform: expected one of Apptainer, Docker"),
+        ("[mpi]", "{platform: Apptainer}", "image"),
+        ("[mpi]", "{platform: Apptainer, image: a, mount: [/x]}", "mount"),
+    ],
+)
+def test_a_container_that_cannot_be_is_refused(
+    tmp_path: Path, features: str, container: str, said: str
+) -> None:
+    environment = (
+        f"{{name: in, target_systems: [a], cc: mpicc, cxx: mpicxx, features: {features}, "
+        f"extras: {{mpi_family: openmpi, container: {container}}}}}"
+    )
+    text = minimal.site("a").replace("environments: []", f"environments: [{environment}]")
+    (error,) = read_sites([place(tmp_path, "one", a=text)]).broken.values()
+    assert said in str(error)

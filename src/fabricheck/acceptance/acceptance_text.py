@@ -1,5 +1,7 @@
 """An acceptance on the terminal."""
 
+from collections import Counter
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -28,13 +30,13 @@ def show(found: Acceptance, console: Console, *, every: bool) -> None:
     console.print(f"{runs['before']} runs before, {runs['after']} after", soft_wrap=True)
     for line in wording.cautions(found):
         console.print(Text(f"note: {line}", "yellow"), soft_wrap=True)
+    # Cases that differ in what a name leaves out, such as ranks, are one line.
+    lacking = Counter[tuple[str, int, int]]()
     for each in found.missing:
-        name = wording.name(Scope.CASE, each.fields)
-        console.print(
-            f"not on both sides: {name}, {each.series} series ({each.before} runs before, "
-            f"{each.after} after)",
-            soft_wrap=True,
-        )
+        lacking[wording.name(Scope.CASE, each.fields), each.before, each.after] += each.series
+    for (name, before, after), number in lacking.items():
+        runs_of_each = f"({before} runs before, {after} after)"
+        console.print(f"not on both sides: {name}, {number} series {runs_of_each}", soft_wrap=True)
     for scope, heading in wording.HEADINGS.items():
         whole = scope in (Scope.TRANSPORT, Scope.NODES)
         answers = [

@@ -160,6 +160,10 @@ def import_(
             else []
         ),
     ]
+    if done.cases and not done.values:
+        lines.append(
+            "no value at all: for %(check_perf_var)s ReFrame needs perflog_multiline: True"
+        )
     figures = picked(done, "files cases values unmeasured renamed")
     data = {**figures, "problems": list(map(str, done.problems))}
     tell(lines + _first(done.problems), data, machine=machine)

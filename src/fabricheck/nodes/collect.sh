@@ -19,6 +19,7 @@
 #                              DIR/etc, DIR/usr, DIR/ethtool/NETDEV (what ethtool -S NETDEV printed),
 #                              DIR/ibv_devinfo, DIR/dmesg and DIR/TOOL/NETDEV
 #   FABRICHECK_GID_INDEX=N     also tell GID N; the first eight are always told
+#   FABRICHECK_CONTAINER=yes   leave out what an image has of its own: libraries, name of the system
 #   FABRICHECK_STEAL=GLOB      where a node is emulated: the files schedstat of its emulator's
 #                              threads, the second number of which is how long they waited for a CPU
 
@@ -47,12 +48,16 @@ tell_node() {
         '') break ;;
         esac
     done <proc/cpuinfo
-    for file in usr/lib/libibverbs.so.1.* usr/lib64/libibverbs.so.1.* \
-        usr/lib/*-linux-gnu*/libibverbs.so.1.*; do
-        [ ! -e "$file" ] || echo "$file:"
-    done
+    # In a container these would be the image's.
+    if [ -z "${FABRICHECK_CONTAINER:-}" ]; then
+        for file in usr/lib/libibverbs.so.1.* usr/lib64/libibverbs.so.1.* \
+            usr/lib/*-linux-gnu*/libibverbs.so.1.*; do
+            [ ! -e "$file" ] || echo "$file:"
+        done
+        files="$files etc/os-release"
+    fi
     files="$files proc/sys/kernel/osrelease proc/cmdline proc/self/status proc/self/limits
-        sys/class/net/*/mtu etc/os-release sys/class/dmi/id/sys_vendor sys/class/dmi/id/product_name
+        sys/class/net/*/mtu sys/class/dmi/id/sys_vendor sys/class/dmi/id/product_name
         sys/class/dmi/id/bios_version sys/class/dmi/id/bios_date
         sys/module/mlx4_core/version sys/module/bnxt_re/version sys/module/irdma/version
         sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor

@@ -257,7 +257,8 @@ def _foreign_case(line: Fields, variables: Sequence[str], path: Path) -> CaseEnt
             _number(given.get(f"{prefix}_{part}", ""), f"{prefix}_{part}")
             for part in ("value", "ref", "lower_thres", "upper_thres")
         )
-        name = given.get("perf_var", "") if prefix == "perf" else prefix
+        # ReFrame heads a file once: where variants of a test have other variables, lines name them.
+        name = given.get(f"{prefix}_var", "") or ("" if prefix == "perf" else prefix)
         # A test without variables has a line all the same.
         if name or value is not None:
             unit = given.get(f"{prefix}_unit", "")

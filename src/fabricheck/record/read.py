@@ -14,7 +14,8 @@ from fabricheck.record.entries import CaseEntry, Entry, Nodes, Session, from_lin
 
 EXAMPLES: Final = "example"
 _RECORD: Final = re.compile(r"(\d{4}-\d\d|imported-[^/]+)\.jsonl(\.gz)?")
-_DAY: Final = re.compile(r"imported-(\d{4}-\d\d-\d\d)", re.ASCII)
+IMPORTED_DAY: Final = "imported-"
+_DAY: Final = re.compile(rf"{IMPORTED_DAY}(\d{{4}}-\d\d-\d\d)", re.ASCII)
 _GZIP: Final = 31
 
 
@@ -210,9 +211,16 @@ def read_session(
         if not day or entry.time.startswith(day[1])
     ]
     if day and found:
-        last = max(found, key=lambda entry: entry.time)
+        *_, last = ordered = sorted(found, key=lambda entry: entry.time)
+        info = {"time_start": ordered[0].time, "time_end": last.time}
         found.append(
-            Session(time=last.time, session=session, system=last.system, announced=len(found))
+            Session(
+                time=last.time,
+                session=session,
+                system=last.system,
+                announced=len(found),
+                info=info,
+            )
         )
     if not found:
         raise FabricheckError(
@@ -235,7 +243,7 @@ def _files_of(perflogs: Path, session: str) -> list[Path]:
     """
     files = record_files(perflogs)
     if not session:
-        return [path for path in files if path.name.startswith("imported-")]
+        return [path for path in files if path.name.startswith(IMPORTED_DAY)]
     name = f'"{session}"'.encode()
     months = {path.name for path in files if any(name in line for line in _lines(path, []))}
     return [path for path in files if path.name in months]

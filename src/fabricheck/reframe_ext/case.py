@@ -33,6 +33,7 @@ from fabricheck.measures.curve import Curve, Variable
 from fabricheck.measures.registry import REGISTRY
 from fabricheck.nodes.names import fold
 from fabricheck.reframe_ext.build import BenchBuild
+from fabricheck.reframe_ext.container import enter, where
 from fabricheck.reframe_ext.judged import NIGHT, Judged, Values
 from fabricheck.reframe_ext.reframe import offered
 from fabricheck.reframe_ext.rota import asked_of, leaves_of, misplaced
@@ -164,7 +165,9 @@ class BenchmarkCase(Judged):
             self.job.num_tasks = self.num_tasks
             self.job.num_tasks_per_node = self.num_tasks_per_node
             launch = self.job.launcher.run_command(self.job)
-            self.prerun_cmds.append(f"{launch} {shlex.join(job.told)} > {_TOLD} 2>&1")
+            told = enter(self, shlex.join(job.told))
+            self.prerun_cmds.append(f"{launch} {told} > {_TOLD} 2>&1")
+        enter(self, " ".join([self.executable, *self.executable_opts]))
         for name, text in job.files.items():
             (Path(self.stagedir) / name).write_text(text)
 
@@ -278,7 +281,7 @@ class BenchmarkCase(Judged):
 
     def _record(self, found: Evidence) -> None:
         left = priorities(Path(self.stagedir), self.fabric_limits) if self.uses_ports() else ()
-        self.evidence = "; ".join(filter(None, (found.proof, *left)))
+        self.evidence = "; ".join(filter(None, (found.proof, *left, where(self))))
         self.ucx_version = found.ucx_version
         self.node_list = list(found.hosts)
         self._remarks = found.remarks

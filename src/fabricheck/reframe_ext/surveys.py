@@ -23,6 +23,7 @@ from fabricheck.node_health.nodes import probe_arguments, version_in
 from fabricheck.node_health.rules import CLOCK, findings, judge, most_unmet, unreached
 from fabricheck.node_health.survey import Expectations, Line, Survey, read_expectations
 from fabricheck.nodes.names import fold
+from fabricheck.reframe_ext.container import enter
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.reframe_ext.nodes import EveryNode
 from fabricheck.reframe_ext.reframe import getlogger, put_before
@@ -58,6 +59,7 @@ class FabricSurvey(EveryNode, Judged):
         self.executable = str(RANK_WRAPPER)
         self.executable_opts = ["sleep", str(self.pause)]
         self.job.launcher.options += launcher_of(self.launcher_name).without_mpi
+        enter(self, " ".join([self.executable, *self.executable_opts]))
 
     @sanity_function
     def read(self) -> bool:
@@ -160,6 +162,7 @@ class NodeSurvey(EveryNode, Judged):
         asked = [] if rounds else ["--once"]
         asked += probe_arguments(self.mpi, self.current_environ.cc)
         self.executable_opts = [quote(each) for each in asked]
+        enter(self, " ".join([self.executable, *self.executable_opts]))
 
     @sanity_function
     def examine(self) -> bool:

@@ -53,6 +53,11 @@ class Group:
         found = {s.size for case in self.cases for s in case.samples if s.metric == metric}
         return tuple(sorted(found, key=lambda size: -1 if size is None else size))
 
+    def name(self, case: ReportedCase) -> str:
+        """The environment of a case, and its check where several have that."""
+        several = sum(each.environ == case.environ for each in self.cases) > 1
+        return f"{case.environ}, {case.check}" if several else case.environ
+
     def unit(self, metric: str) -> str:
         """Unit of the metric as recorded."""
         return next(s.unit for case in self.cases for s in case.samples if s.metric == metric)

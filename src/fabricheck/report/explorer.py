@@ -8,6 +8,7 @@ The page fills the charts for the series and the night that its reader chooses
 names.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Final
@@ -173,13 +174,17 @@ def build_explorer(past: HistoryView) -> Explorer:
                 [_change(change, nights) for change in changes.get(key, ())],
             ]
         )
+    several = Counter(place for place, _ in cases)
     index = {
         "times": nights.times,
         "logarithmic_step": STEP,
         "missing": MISSING,
         "ladders": LADDERS,
         "by_order": sorted(metric for metric in Metric if metric.row.axis is Axis.ORDER),
-        "cases": [[place[3], place_words(place)] for place, _ in cases],
+        "cases": [
+            [place[3], place_words(place) + f", {check}" * (several[place] > 1)]
+            for place, check in cases
+        ],
         # Neighbours in a column are alike, so that gzip finds less to keep.
         "columns": list(zip(*rows, strict=True)),
     }

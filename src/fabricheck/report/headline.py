@@ -131,7 +131,8 @@ def _about(problem: Problem, run: ReportedRun) -> tuple[str, str]:
         return "propose references", f"fabricheck baseline propose --system {case.system}"
     if case.output and (not problem.status.measured or not case.placement):
         return "read its log", f"tail -n 40 {shlex.quote(case.output)}/*.err"
-    if not case.placement:
-        return "read its causes", ""
+    if not case.placement or problem.status is Status.UNJUDGED:
+        imported = "compare two periods of it", "fabricheck accept --help"
+        return imported if case.placement else ("read its causes", "")
     session = "" if run.kind == NIGHT else f" --session {run.session}"
     return "compare the layers", f'fabricheck explain "{case.title}"{session}'

@@ -14,6 +14,7 @@ from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.store import History
 from fabricheck.localise.nodes import NodeTrend, node_trend
+from fabricheck.record.read import IMPORTED_DAY
 from fabricheck.report.places import Accusations, accusations
 from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.trend.accepted import read_accepted
@@ -120,7 +121,8 @@ def read_history_view(
         series,
         bounds,
         lines,
-        run.session in sessions,
+        # What was imported of a day has the name of the day, its sessions have those of moments.
+        any(each.startswith(run.session.removeprefix(IMPORTED_DAY)) for each in sessions),
         nodes,
         accused,
     )

@@ -197,7 +197,13 @@ def sparklines(
 ) -> dict[int, Sparkline]:
     """The sparkline of the first key figure that each case has, by the identity of the case."""
     series_of = {
-        (place_of(each.key), each.key.metric, each.key.statistic, each.key.size): each
+        (
+            place_of(each.key),
+            each.key.check,
+            each.key.metric,
+            each.key.statistic,
+            each.key.size,
+        ): each
         for each in past.series
         if each.key.check != STRESS and len(each) >= _FEW
     }
@@ -207,7 +213,8 @@ def sparklines(
         if not (benchmark := REGISTRY.get(case.benchmark)):
             continue
         figures = (sample for sample in key_figures(case, benchmark.metrics[0]) if sample)
-        drawn = (series_of.get((place_of(case), s.metric, s.statistic, s.size)) for s in figures)
+        where = place_of(case), case.check
+        drawn = (series_of.get((*where, s.metric, s.statistic, s.size)) for s in figures)
         if series := next(filter(None, drawn), None):
             key = series.key
             drawings[id(case)] = _sparkline(

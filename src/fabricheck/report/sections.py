@@ -126,7 +126,14 @@ def matrix_rows(
 def _figures(case: ReportedCase, row: BenchmarkRow) -> tuple[str, ...]:
     """The key figures that were measured; in place of a missing one that of the largest size."""
     samples = key_figures(case, row.metric)
-    found = [figure(sample) for sample in samples if sample and sample.value is not None]
+    found = [
+        # Another suite's one figure of all sizes may be their least or largest.
+        f"{figure(sample)} {sample.statistic}"
+        if sample.statistic in ("min", "max")
+        else figure(sample)
+        for sample in samples
+        if sample and sample.value is not None
+    ]
     if len(found) < len(samples) and (key := row_of(row.metric)) and key.key_figures:
         wanted = (row.metric, key.key_figures[-1][0])
         sized = [s for s in case.samples if (s.metric, s.statistic) == wanted and s.size]
@@ -169,7 +176,7 @@ def _metric(group: Group, metric: str) -> MetricView:
     unit = group.unit(metric)
     words = metric.replace("_", " ")
     sizes = group.sizes(metric)
-    tables = (_table(case, metric, statistics, sizes) for case in group.cases)
+    tables = (_table(group.name(case), case, metric, statistics, sizes) for case in group.cases)
     return MetricView(
         metric=words,
         chart=chart_name(group, metric) if series(group, metric) else None,
@@ -195,10 +202,14 @@ def _ends(group: Group, metric: str) -> Iterator[str]:
 
 
 def _table(
-    case: ReportedCase, metric: str, statistics: Sequence[str], sizes: Iterable[int | None]
+    name: str,
+    case: ReportedCase,
+    metric: str,
+    statistics: Sequence[str],
+    sizes: Iterable[int | None],
 ) -> tuple[str, list[ValueRow]]:
-    """A case's environment, and its sizes with statistics and bounds; of many good ones every
-    second, and the last.
+    """A case's name, and its sizes with statistics and bounds; of many good ones every second, and
+    the last.
     """
     samples = {(s.statistic, s.size): s for s in case.samples if s.metric == metric}
     measured = [size for size in sizes if any((name, size) in samples for name in statistics)]
@@ -209,8 +220,8 @@ def _table(
     spans = (len(list(alike)) for _, alike in groupby(bounds))
     rows = [
         ValueRow(
-            "no payload" if size is None else size_label(size, metric),
-            [_table_cell(samples.get((name, size))) for name in statistics],
+            "no size" if size is None else size_label(size, metric),
+            [_table_cell(samples.get((name, size)), case.status) for name in statistics],
             words,
             span,
         )
@@ -219,14 +230,14 @@ def _table(
         )
     ]
     told = f": every second of its {len(measured)} sizes, and the last" if is_long else ""
-    return case.environ + told, rows
+    return name + told, rows
 
 
-def _table_cell(sample: Sample | None) -> tuple[str, str]:
+def _table_cell(sample: Sample | None, status: Status) -> tuple[str, str]:
     """A figure of a table of values, with its level where that is not good."""
     if sample is None:
         return "·", ""
-    level = sample.level or "no level"
+    level = sample.level or ("" if status is Status.UNJUDGED else "no level")
     text = "no figure" if sample.value is None else in_table(sample.value, sample.unit)
     return text, "" if level == Status.GOOD else level
 

@@ -243,7 +243,7 @@ def _legend(run: ReportedRun, console: Console) -> list[str]:
     absent = "." if console.options.ascii_only else "·"
     return [
         *([symbols] if symbols else []),
-        f"{absent} no such case; latency: p50 at 8 B, at 1 MiB (barrier: one); bandwidth: at 1 MiB"
-        "; matrix multiplication: all of it, at the largest order",
+        f"{absent} no such case; latency: p50 at 8 B, at 1 MiB (without sizes: one); bandwidth: at "
+        "1 MiB; matrix multiplication: all of it, at the largest order",
         *reference_legend(run),
     ]

@@ -261,6 +261,16 @@ class PartitionExtras(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerExtra(Section):
+    """What an environment runs in: a platform of ReFrame, and what that takes."""
+
+    platform: str = _key("container_platform", MISSING)
+    image: str = _key("text", MISSING)
+    mounts: tuple[str, ...] = _key("texts", ())
+    options: tuple[str, ...] = _key("texts", ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentExtras(Section):
     """What is said of an environment.
 
@@ -271,8 +281,11 @@ class EnvironmentExtras(Section):
             ([spack.md](../how-to/spack.md)).
         pmi: what `srun --mpi` must speak: `pmix` for Open MPI, `pmi2` for MPICH and MVAPICH2. The
             wrong one starts N worlds of one rank.
+        container: the [image](#containers) in which its cases run: `platform`, `image`, and
+            optionally `mounts` and `options`.
     """
 
     mpi_family: str = _key("name", "")
     mpi_spec: str = _key("text", "")
     pmi: str = _key("name", "")
+    container: ContainerExtra | None = None

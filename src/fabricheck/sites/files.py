@@ -89,6 +89,15 @@ def _check_ports(document: Document) -> None:
 
 def _check_environments(document: Document) -> None:
     site = document.value
+    for number, each in enumerate(site["environments"]):
+        is_contained = EnvironmentExtras.of(each.get("extras")).container is not None
+        if is_contained and "spack" in each.get("features", ()):
+            raise document.error(
+                ["environments", number, "extras", "container"],
+                f"expected environment {each['name']} in a container without the feature spack, "
+                "found both: Spack says which MPI of this host it built for, and not which of the "
+                "image ran; leave the feature out",
+            )
     for number, system in enumerate(site["systems"]):
         known = [
             each["name"]

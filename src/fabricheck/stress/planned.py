@@ -14,6 +14,7 @@ from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.measures.curve import Variable
 from fabricheck.provenance import SUITE, commit
 from fabricheck.reframe_ext.case import BuiltCase, over
+from fabricheck.reframe_ext.container import enter
 from fabricheck.reframe_ext.recorder import CaseProvenance
 from fabricheck.reframe_ext.reframe import emit_loadenv_commands
 from fabricheck.stress.mix import Block
@@ -39,7 +40,7 @@ class StressBlock(BuiltCase):
         """Write down what would run, in place of running it."""
         self.job.num_tasks, self.job.num_tasks_per_node = self.num_tasks, self.num_tasks_per_node
         partition = self.current_partition
-        words = [self.job.launcher.run_command(self.job), self.executable, *self.executable_opts]
+        ranks = enter(self, " ".join([self.executable, *self.executable_opts]))
         variables = Environment("variables", [], self.env_vars.items())
         plan: dict[str, Any] = {
             **_REQUEST["blocks"][self.case.number - 1],
@@ -51,7 +52,7 @@ class StressBlock(BuiltCase):
                 *partition.prepare_cmds,
                 *emit_loadenv_commands(partition.local_env, self.current_environ, variables),
                 *self.prerun_cmds,
-                " ".join(words).strip(),
+                f"{self.job.launcher.run_command(self.job)} {ranks}".strip(),
                 *self.postrun_cmds,
             ],
         }

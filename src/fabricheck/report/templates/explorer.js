@@ -44,7 +44,7 @@ const inWords = (value, unit) => {
   return `${significant(value / factor)} ${name}`.trim();
 };
 const sizeWords = ({ size, metric }) => {
-  if (size === null) return "no payload";
+  if (size === null) return "no size";
   if (index.by_order.includes(metric)) return `N ${size}`;
   const steps = size ? Math.min(3, Math.floor(Math.log2(size) / 10)) : 0;
   const power = size % 1024 ** steps ? 0 : steps;
