@@ -113,18 +113,18 @@ def partition(values: Array, penalty: Array | float) -> list[int]:
         values: one series.
         penalty: what each segment adds to the squares.
     """
-    sums, nights = np.pad(np.cumsum(values), (1, 0)), np.arange(len(values) + 1)
-    # The squares that segments up to each night save, and where the last of these begins. Nights
-    # of one block don't depend on each other.
-    saved, last = np.where(nights, -np.inf, 0.0), np.zeros_like(nights)
-    for block in range(SHORTEST, len(sums), SHORTEST):
-        ends = nights[block : block + SHORTEST]
-        lengths = ends[:, None] - nights[:block]
-        gains = (sums[ends, None] - sums[:block]) ** 2 / lengths + saved[:block]
-        gains[lengths < SHORTEST] = -np.inf
-        last[ends] = gains.argmax(axis=1)
-        saved[ends] = gains.max(axis=1) - penalty
-    bounds = [len(values)]
+    nights = len(values)
+    sums = np.pad(np.cumsum(values), (1, 0))
+    shares = 1 / np.arange(nights, 0, -1)
+    # The squares that segments up to each night save, and where the last of these begins.
+    saved, last = np.full(nights + 1, -np.inf), np.zeros(nights + 1, int)
+    saved[0] = 0
+    for end in range(SHORTEST, nights + 1):
+        starts = slice(end - SHORTEST + 1)
+        gains = (sums[end] - sums[starts]) ** 2 * shares[nights - end :][starts] + saved[starts]
+        last[end] = gains.argmax()
+        saved[end] = gains[last[end]] - penalty
+    bounds = [nights]
     while bounds[0]:
         bounds.insert(0, int(last[bounds[0]]))
     return bounds
