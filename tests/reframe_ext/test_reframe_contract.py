@@ -215,6 +215,7 @@ KEPT: dict[str, Callable[[], object]] = {
     "log_files": lambda: inspect.isfunction(door.log_files),
     "getlogger": lambda: callable(door.getlogger().info),
     "configure_logging": takes(logging.configure_logging, "warn_as_error"),
+    "warn_as_error": lambda: door.getlogger().warn_as_error is False,
     "_rfm_var_space": without_alias,
     "valid_sysenv_comb": fits,
     "_current_partition _current_environ": is_placed,

@@ -1,4 +1,4 @@
-"""A rank that is stopped and never ends: the case does, at its time limit, and is red."""
+"""What is stopped: a rank that never ends fails at its time limit; an interrupt is one sentence."""
 
 import subprocess
 import sys
@@ -36,6 +36,30 @@ class Stopped(BenchmarkCase):
     def fabric_findings(self):
         return ()
 """
+
+
+INTERRUPTED = """
+import os, signal
+import reframe as rfm
+from reframe.core.builtins import run_after
+
+@rfm.simple_test
+class Interrupted(rfm.RunOnlyRegressionTest):
+    valid_systems = ["*"]
+    valid_prog_environs = ["*"]
+    executable = "true"
+
+    @run_after("run")
+    def interrupt(self):
+        os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
+def test_an_interrupt_has_no_traceback(tmp_path: Path) -> None:
+    done = reframe(tmp_path, INTERRUPTED)
+    assert done.returncode == 1
+    assert "run session stopped: cancelled by user" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_a_stopped_rank_fails_the_case_at_its_time_limit(tmp_path: Path) -> None:

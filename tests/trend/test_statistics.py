@@ -17,7 +17,14 @@ from fabricheck.trend.robust import (
     rank_test,
     spreads,
 )
-from fabricheck.trend.segments import LevelStep, change_points, shift_between, standardised
+from fabricheck.trend.segments import (
+    SHORTEST,
+    LevelStep,
+    change_points,
+    partition,
+    shift_between,
+    standardised,
+)
 from fabricheck.trend.settings import Settings
 from simulation.noise import read_noise
 
@@ -126,6 +133,19 @@ def test_change_points_are_those_of_ruptures_where_all_are_significant():
         oracle = ruptures.Pelt(model="l2", min_size=5, jump=1).fit(standard)
         assert found == [int(point) for point in oracle.predict(pen=3 * np.log(150))[:-1]]
         assert np.abs(np.array(found) - [50, 100]).max() <= 2
+
+
+def test_the_segments_are_those_of_ruptures():
+    generator = np.random.default_rng(7)
+    for nights in (10, 11, 14, 47, 200, *generator.integers(10, 120, 40)):
+        values = generator.standard_normal(nights)
+        for start in generator.integers(0, nights, 3):
+            values[start:] += generator.normal(0, 2)
+        values[nights // 2 : nights // 2 + 3] += 9
+        # With small penalties, ruptures prunes segments that are a little better.
+        for penalty in (3 * np.log(nights), 10 * np.log(nights), 1e9):
+            oracle = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST).fit(values)
+            assert partition(values, penalty) == [0, *oracle.predict(pen=penalty)]
 
 
 def test_plain_ruptures_with_a_rank_cost_dates_the_same_step():

@@ -10,6 +10,7 @@ import yaml
 
 from fabricheck.asking import UnansweredError, ask
 from fabricheck.errors import FabricheckError
+from fabricheck.planning.site_init import Facts, environments_of
 from fabricheck.provenance import SUITE
 from fabricheck.reframe_ext.config import find_system
 from fabricheck.sites.extras import EnvironmentExtras
@@ -102,16 +103,8 @@ def _written(place: Path, family: str) -> dict[str, Any]:
     """An environment of the MPI on PATH, after its site file was written."""
     (partition,) = read(SUITE / "sites" / f"{SYSTEM}.yaml")["systems"][0]["partitions"]
     partition["extras"].pop("stress", None)
-    environment = {
-        "name": family,
-        "cc": "mpicc",
-        "cxx": "mpicxx",
-        "ftn": "",
-        "features": ["mpi"],
-        "extras": {"mpi_family": family},
-        "target_systems": [SYSTEM],
-        "env_vars": [[*each] for each in MPIS[family].alone.items()],
-    }
+    # As a module's, its compilers are mpicc and mpicxx.
+    environment, _ = environments_of(SYSTEM, Facts(modules={family: ""}, mpis=(family,)))
     system = {
         "name": SYSTEM,
         "descr": "one machine, no scheduler",

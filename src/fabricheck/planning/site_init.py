@@ -275,7 +275,7 @@ _HEAD = """\
 
 
 def _site(name: str, facts: Facts, hostname: str) -> dict[str, Any]:
-    environments = _environments(name, facts)
+    environments = environments_of(name, facts)
     of_all = {"environs": [each["name"] for each in environments], "max_jobs": 1}
     partitions = [_of_nodes(each, facts) for each in facts.partitions] or [_of_one_machine(facts)]
     system = {
@@ -352,7 +352,8 @@ def _hardware(hardware: Hardware) -> dict[str, Any]:
     return {**found, "extras": given} if given else found
 
 
-def _environments(name: str, facts: Facts) -> list[dict[str, Any]]:
+def environments_of(name: str, facts: Facts) -> list[dict[str, Any]]:
+    """The environments of a system's site file: of each MPI, and ``builtin``."""
     environments = []
     for family in dict.fromkeys((*facts.spack, *facts.mpis)):
         in_spack = family in facts.spack

@@ -6,6 +6,7 @@ need of it, and it refuses them anywhere else.
 """
 
 import logging
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -172,6 +173,9 @@ def at_the_end(record: Callable[[list[tuple[Any, Ended]], Mapping[str, Any]], No
     class Report(reporting.RunReport):
         def update_run_stats(self, stats: Any) -> None:
             super().update_run_stats(stats)
+            if isinstance(sys.exc_info()[1], KeyboardInterrupt):
+                # ReFrame only warns of an interrupt; as an error, it would have a traceback.
+                getlogger().warn_as_error = False
             self._ended = [
                 (task.check, _ended(task.testcase, number + 1, *_words(task)))
                 for number, tasks in stats.runs()

@@ -1,7 +1,7 @@
 """Change points: when did the level of a series change?
 
-ruptures' optimal segmentation (PELT; Killick, Fearnhead and Eckley 2012) with squared costs, on
-values whose outliers are cut off first. Each boundary that it proposes must then pass a rank test
+Optimal partitioning (Jackson and others 2005) with squared costs, on values whose outliers are cut
+off first. Each boundary that it proposes must then pass a rank test
 between its two sides, and change the level by enough.
 """
 
@@ -98,17 +98,36 @@ def _longer(correlation: Array) -> Array:
 def _steps(
     values: Array, standard: Array, correlation: Array, settings: Settings, smallest: float
 ) -> list[LevelStep]:
-    # It imports half of SciPy, and most series have no step.
-    import ruptures
-
     penalty = settings.penalty * np.log(len(values))
-    segmentation = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST).fit(standard)
-    bounds = segmentation.predict(pen=penalty * _longer(correlation))
+    bounds = partition(standard, penalty * _longer(correlation))
     remembered = _memory(standard, bounds)
     if remembered > correlation:
-        bounds = segmentation.predict(pen=penalty * _longer(remembered))
-    bounds = [0, *map(int, bounds)]
+        bounds = partition(standard, penalty * _longer(remembered))
     return _confirmed(values, bounds, settings.alarm_p, smallest, float(_longer(remembered)))
+
+
+def partition(values: Array, penalty: Array | float) -> list[int]:
+    """The bounds, with both ends, of the segments with the least squares about their means.
+
+    Args:
+        values: one series.
+        penalty: what each segment adds to the squares.
+    """
+    nights = len(values)
+    sums = np.pad(np.cumsum(values), (1, 0))
+    shares = 1 / np.arange(nights, 0, -1)
+    # The squares that segments up to each night save, and where the last of these begins.
+    saved, last = np.full(nights + 1, -np.inf), np.zeros(nights + 1, int)
+    saved[0] = 0
+    for end in range(SHORTEST, nights + 1):
+        starts = slice(end - SHORTEST + 1)
+        gains = (sums[end] - sums[starts]) ** 2 * shares[nights - end :][starts] + saved[starts]
+        last[end] = gains.argmax()
+        saved[end] = gains[last[end]] - penalty
+    bounds = [nights]
+    while bounds[0]:
+        bounds.insert(0, int(last[bounds[0]]))
+    return bounds
 
 
 def _memory(standard: Array, bounds: list[int]) -> Array:
@@ -117,8 +136,8 @@ def _memory(standard: Array, bounds: list[int]) -> Array:
     Each level takes away what it lacks on average (Kendall's bias); a change point that is believed
     wrongly stays for months, so no doubt about the correlation speaks for it.
     """
-    levels = [np.median(part) for part in np.split(standard, bounds[:-1])]
-    left = standard - np.repeat(levels, np.diff([0, *bounds]))
+    levels = [np.median(part) for part in np.split(standard, bounds[1:-1])]
+    left = standard - np.repeat(levels, np.diff(bounds))
     bounded = np.clip(left / max(float(spreads(left[None, :])[0]), 1e-12), -2.5, 2.5)
     squares = float(np.sum(bounded**2))
     estimate = float(np.sum(bounded[1:] * bounded[:-1])) / squares if squares else 0.0
