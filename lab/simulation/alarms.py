@@ -80,8 +80,10 @@ def _levels(count: int, seed: int) -> Iterator[Row]:
 
 def _level(values: Array) -> Flags:
     settings, one = Settings(), np.ones(len(values), dtype=np.int8)
-    matrix = align([row[np.isfinite(row)] for row in values])
-    return window.tonight(Rows(matrix, one > 0, one), settings).p <= settings.alarm_p
+    nights = [np.flatnonzero(np.isfinite(row)) for row in values]
+    matrix = align([row[there] for row, there in zip(values, nights, strict=True)])
+    ages = align([there[-1:] - there[-max(window.RECENT) :] for there in nights])
+    return window.tonight(Rows(matrix, one > 0, one, ages), settings).p <= settings.alarm_p
 
 
 def _scatters(count: int, seed: int) -> Iterator[Row]:

@@ -186,9 +186,10 @@ def test_two_modes_hide_no_step_and_heavy_tails_make_no_alarms():
 
 
 def test_outliers_at_any_distance_from_the_level_cost_the_same():
-    near, far = (window.gains(np.array([[size, size, 0.0]]))[0] for size in (6.0, 60.0))
+    whole = np.ones((1, 3))
+    near, far = (window.gains(np.array([[size, size, 0.0]]), whole)[0] for size in (6.0, 60.0))
     assert near == pytest.approx(far)
-    assert window.gains(np.array([[2.0, 2.0, 2.0]]))[0] == pytest.approx(3 * 7 * np.log(2))
+    assert window.gains(np.array([[2.0, 2.0, 2.0]]), whole)[0] == pytest.approx(3 * 7 * np.log(2))
 
 
 def test_the_alarm_weighs_the_two_directions_apart():
