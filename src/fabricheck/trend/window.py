@@ -286,6 +286,8 @@ def _flatness(history: Array) -> float:
     The error is that of normal values (Fisher 1930); a few short histories tell nothing.
     """
     square = np.clip(history[np.isfinite(history)], -_REACH, _REACH) ** 2
+    if not square.any():
+        return np.inf
     return float((square**2).mean() / square.mean() ** 2 + 2 * np.sqrt(24 / len(square)))
 
 
