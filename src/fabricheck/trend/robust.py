@@ -47,8 +47,8 @@ class Rows:
 
     def part(self, start: int, end: int) -> "Rows":
         """Some of the rows."""
-        each = (self.matrix, self.logarithmic, self.worse, self.ages)
-        return Rows(*(values[start:end] for values in each))
+        part = slice(start, end)
+        return Rows(self.matrix[part], self.logarithmic[part], self.worse[part], self.ages[part])
 
 
 def align(rows: list[Array]) -> Array:

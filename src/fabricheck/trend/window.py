@@ -202,10 +202,8 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms, looks: Lo
     judged = (count >= settings.least_history) & np.isfinite(recent).all(axis=1)
     if not judged.any():
         return
-    factor = _factor(rows.ages, nights, looks)
-    history, recent, count, factor = (
-        each[judged] for each in (history, recent, count, np.broadcast_to(factor, len(judged)))
-    )
+    factor = np.broadcast_to(_factor(rows.ages, nights, looks), len(judged))[judged]
+    history, recent, count = history[judged], recent[judged], count[judged]
     level, scale = level_and_scale(history, rows.logarithmic[judged])
     quiet = scale
     scale = np.maximum(scale, 0.5 * spreads(recent - medians(recent)[:, None]))
@@ -254,7 +252,8 @@ def _factor(ages: Array, nights: int, looks: Looks) -> Array:
         if window > nights:
             held = (ages < window).sum(axis=1)
             factor = np.where(held == nights, np.minimum(factor, its), factor)
-    return np.maximum(1.0, factor * np.fmin(1.0, ages.shape[1] / (1 + ages[:, 0])))
+    asked = np.fmin(1.0, ages.shape[1] / (1 + ages[:, 0]))
+    return np.asarray(np.maximum(1.0, factor * asked))
 
 
 def _news(deviates: Array, correlation: Array) -> Array:
