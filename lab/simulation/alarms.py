@@ -101,7 +101,7 @@ def _level(values: Array) -> Flags:
     settings, one = Settings(), np.ones(len(values), dtype=np.int8)
     nights = [np.flatnonzero(np.isfinite(row)) for row in values]
     matrix = align([row[there] for row, there in zip(values, nights, strict=True)])
-    ages = align([there[-1:] - there[-max(window.RECENT) :] for there in nights])
+    ages = align([(each[-1:] - each[-max(window.RECENT) :]).astype(float) for each in nights])
     return window.tonight(Rows(matrix, one > 0, one, ages), settings).p <= settings.alarm_p
 
 

@@ -52,7 +52,7 @@ class Sums:
 
 def optimal(sums: Sums, nights: Counts, penalty: float) -> Flags:
     """Whether the last change point of the best segmentation is among the last values."""
-    total = np.full(sums.first.shape, np.inf)
+    total: Array = np.full_like(sums.first, np.inf)
     total[:, 0] = -penalty
     last = np.zeros(total.shape, dtype=np.int64)
     for end in range(_SHORTEST, total.shape[1]):
