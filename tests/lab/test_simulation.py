@@ -3,12 +3,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import ruptures
 from tests.history.recorded import case, record
 
 from fabricheck.errors import FabricheckError
 from fabricheck.history.series import Series
+from fabricheck.trend.robust import NORMAL_MAD
 from fabricheck.trend.settings import Settings
 from simulation.best import table as best_table
+from simulation.equal import Sums, by_halves, found, optimal
 from simulation.events import tables as event_tables
 from simulation.nights import (
     DAY,
@@ -175,3 +178,41 @@ def test_who_knows_all_but_the_night_finds_what_its_noise_allows():
     assert found == sorted(found)
     assert found[1] == pytest.approx(92, abs=4)
     assert found[2] == pytest.approx(98, abs=2)
+
+
+def test_change_points_of_others_are_those_of_ruptures():
+    values = np.random.default_rng(3).standard_normal((40, 70))
+    values[:20, 64:] += 2.5
+    values[10:15, 30:] += 3
+    sums, nights = Sums(values, 60), np.full((40, 1), 70)
+    level = np.median(values[:, :60], axis=1)[:, None]
+    scaled = (values - level) / (NORMAL_MAD * np.median(np.abs(values[:, :60] - level), axis=1))[
+        :, None
+    ]
+    best = ruptures.KernelCPD(kernel="linear", min_size=2)
+    halves = ruptures.Binseg(model="l2", min_size=2, jump=1)
+    for penalty in (6.0, 14.0):
+        for ours, theirs in ((optimal, best), (by_halves, halves)):
+            points = [theirs.fit(row).predict(pen=penalty) for row in scaled]
+            expected = [any(60 <= point < 70 for point in each) for each in points]
+            assert 10 < sum(expected) < 30
+            assert ours(sums, nights, penalty)[:, 0].tolist() == expected
+
+
+def test_others_are_asked_at_the_false_alarms_of_tonights():
+    generator = np.random.default_rng(4)
+    still, moved = (0.02 * generator.standard_normal((each, 65)) for each in (400, 100))
+    moved[:, 60:] += 0.05
+    rates = [found(each, still, moved, 60, (64, 65)) for each in (optimal, by_halves)]
+    assert all(0.5 < rate.value < 1 for rate in rates)
+
+
+def test_a_night_without_value_is_no_value_of_0():
+    values = np.random.default_rng(5).standard_normal((50, 70))
+    values[:, 66:] += 2
+    values[:, [10, 68]] = np.nan
+    sums, without = Sums(values, 60), Sums(np.delete(values, [10, 68], axis=1), 59)
+    for each in (optimal, by_halves):
+        raised = each(sums, sums.count[:, -1:], 10.0)
+        assert 10 < raised.sum() < 50
+        assert (raised == each(without, np.full((50, 1), 68), 10.0)).all()

@@ -121,6 +121,17 @@ def test_series_that_were_not_measured_on_both_sides_do_not_count():
     assert only.unchanged == 2
 
 
+def test_another_session_counts_with_the_night_that_it_is_nearer_to():
+    records = since(origins(), AT - REACH, software={"ucx": "1.15"})
+    later = [replace(each, session=f"later-{place}") for place, each in enumerate(records)]
+    names = np.array([each.session for each in later])
+    one = series(noise(NIGHTS, 9), size=128)
+    for hours, contradicted in ((10, 3), (-10, 3), (-14, 2)):
+        other = Series(one.key, one.times + np.timedelta64(hours, "h"), one.values, names)
+        (only,) = across([*members(), other], records, later)
+        assert (len(only.contradicted), only.unchanged) == (contradicted, 3)
+
+
 def test_of_long_facts_the_words_are_shown_that_differ():
     before = "quiet mitigations=auto " + "x" * 60
     after = before.replace("auto", "off") + " nosmt"

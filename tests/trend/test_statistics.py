@@ -206,9 +206,10 @@ def test_two_modes_hide_no_step_and_heavy_tails_make_no_alarms():
 
 
 def test_outliers_at_any_distance_from_the_level_cost_the_same():
-    near, far = (window.gains(np.array([[size, size, 0.0]]))[0] for size in (6.0, 60.0))
+    whole = np.ones((1, 3))
+    near, far = (window.gains(np.array([[size, size, 0.0]]), whole)[0] for size in (6.0, 60.0))
     assert near == pytest.approx(far)
-    assert window.gains(np.array([[2.0, 2.0, 2.0]]))[0] == pytest.approx(3 * 7 * np.log(2))
+    assert window.gains(np.array([[2.0, 2.0, 2.0]]), whole)[0] == pytest.approx(3 * 7 * np.log(2))
 
 
 def test_the_alarm_weighs_the_two_directions_apart():
@@ -220,6 +221,48 @@ def test_the_alarm_weighs_the_two_directions_apart():
     ]
     assert found[0] < found[1] < found[2]
     assert found[2] == pytest.approx(9 * found[0], rel=0.01)
+
+
+def _tonight(values: np.ndarray, ages: np.ndarray | None = None) -> np.ndarray:
+    one = np.ones(len(values), np.int8)
+    rows = Rows(values, one > 0, one) if ages is None else Rows(values, one > 0, one, ages)
+    return window.tonight(rows, Settings()).p
+
+
+def test_three_values_that_are_all_of_five_nights_are_asked_as_five_nights():
+    values = 0.02 * np.random.default_rng(7).standard_normal((1, 110))
+    values[:, -3:] += 0.05
+    daily, gone = np.arange(7.0)[::-1][None, :], np.array([[8.0, 7, 6, 5, 4, 2, 0]])
+    alone, nightly, seldom = (_tonight(values, ages)[0] for ages in (None, daily, gone))
+    assert alone == nightly
+    # And a series that has seven values of nine nights is asked in fewer nights.
+    factors = window.SINGLE.factors
+    assert nightly / seldom == pytest.approx(factors[3] / (factors[5] * 7 / 9), rel=0.01)
+    # All of one day, or all far apart: the values are what there is, as ever.
+    assert _tonight(values, np.zeros((1, 7)))[0] == nightly
+    assert nightly >= _tonight(values, 7 * daily)[0] >= nightly / factors[3]
+
+
+def test_a_step_among_nights_that_follow_each_other_shows_in_its_first_night():
+    generator = np.random.default_rng(12)
+    follow = generator.standard_normal((1500, 65))
+    for night in range(1, 65):
+        follow[:, night] = 0.5 * follow[:, night - 1] + np.sqrt(0.75) * follow[:, night]
+    assert _false(0.02 * follow) < 0.003
+    # A mean of five nights alone finds 43 %.
+    follow[:, -5:] += np.log(1.05) / 0.02
+    assert _false(0.02 * follow) > 0.5
+
+
+def test_flat_noise_of_many_series_is_known_from_all_of_them():
+    generator = np.random.default_rng(13)
+    modes = 0.01 * generator.standard_normal((200, 65))
+    modes += 0.04 * (generator.random((200, 65)) < 0.5)
+    modes[:, -5:] += 0.035
+    together = _tonight(modes)
+    alone = np.array([_tonight(each[None, :])[0] for each in modes])
+    assert np.mean(together <= 0.001) > np.mean(alone <= 0.001) + 0.03
+    assert _tonight(np.ones((3, 65))) == pytest.approx(1.0)
 
 
 def test_recorded_noise_hardly_makes_an_alarm():

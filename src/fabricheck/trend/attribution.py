@@ -14,7 +14,6 @@ import numpy as np
 from fabricheck.history.provenance import Circumstances, Provenance, case_of
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
-from fabricheck.history.sessions import PAUSE
 from fabricheck.nodes.names import fold
 from fabricheck.record.facts import FIELDS, MACHINE, NODES, SOFTWARE
 from fabricheck.trend.events import Event
@@ -143,7 +142,10 @@ def _index(series: Series, event: Event, sessions: Sequence[str]) -> int:
     same = np.flatnonzero(np.isin(series.sessions, sessions))
     if len(same):
         return int(same[0])
-    return int(np.searchsorted(series.times, event.since - np.timedelta64(PAUSE)))
+    dated = min(event.changes, key=lambda change: abs(change.since - event.since))
+    before = dated.series.times[dated.index - 1]
+    # Nearer to the event's night than to the one before it.
+    return int(np.searchsorted(series.times, event.since - (dated.since - before) / 2))
 
 
 def _span(series: Series, index: int) -> range:

@@ -6,7 +6,7 @@ is NaN.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -36,16 +36,19 @@ class Rows:
         matrix: the values, aligned at the last night.
         logarithmic: rows that hold logarithms, so that differences are ratios.
         worse: sign of a change for the worse in each row, 0 where nobody knows it.
+        ages: how many nights before the last value of its row each of the last ones was measured;
+            empty where each night has a value.
     """
 
     matrix: Array
     logarithmic: Flags
     worse: npt.NDArray[np.int8]
+    ages: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     def part(self, start: int, end: int) -> "Rows":
         """Some of the rows."""
         part = slice(start, end)
-        return Rows(self.matrix[part], self.logarithmic[part], self.worse[part])
+        return Rows(self.matrix[part], self.logarithmic[part], self.worse[part], self.ages[part])
 
 
 def align(rows: list[Array]) -> Array:

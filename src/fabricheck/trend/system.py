@@ -115,6 +115,7 @@ class System:
             align([row.x[row.start :] for row in rows]),
             np.array([row.logarithmic for row in rows], dtype=bool),
             np.array([row.worse for row in rows], dtype=np.int8),
+            align([_ages(row.series.times) for row in rows]),
         )
 
     def changes(self) -> tuple[list[Change], int]:
@@ -345,6 +346,12 @@ class System:
             effect=row.relative(difference, level),
             p=1 / (found.history + 1),
         )
+
+
+def _ages(times: npt.NDArray[np.datetime64]) -> Array:
+    """How many nights before the last value each of the last ones was measured."""
+    lately = times[-_LATEST:]
+    return np.asarray(np.round((times[-1:] - lately) / np.timedelta64(1, "D")))
 
 
 def _noisy_state(row: Row, index: int) -> EventState:

@@ -96,10 +96,12 @@ class Looks:
     trusted: tuple[float, float]
 
 
-SINGLE = Looks({3: 5.0, 4: 2.2, 5: 2.0, 7: 5.0}, freedom=6.0, loss=10.0, trusted=(0.2, 0.8))
+SINGLE = Looks({3: 6.0, 4: 2.3, 5: 1.35, 7: 6.0}, freedom=6.0, loss=10.0, trusted=(0.25, 0.8))
 """Of one series: two nights cannot be told from two outliers."""
 
-POOLED = Looks({1: 5.0, 2: 5.0, **SINGLE.factors}, freedom=60.0, loss=100.0, trusted=(0.5, 0.5))
+POOLED = Looks(
+    {1: 5.0, 2: 5.0, 3: 5.0, 4: 2.2, 5: 2.0, 7: 5.0}, freedom=60.0, loss=100.0, trusted=(0.5, 0.5)
+)
 """Of many series as one: a single night can tell, since what spoils a value spoils one of them."""
 
 RECENT = tuple(SINGLE.factors)
@@ -116,6 +118,9 @@ _REACH = 3.0
 
 _MANY = 1 / 8
 """Share of a history beyond that reach from which on it knows its tails."""
+
+_FLAT = 2.4
+"""Kurtosis, between that of values in two modes or evenly spread, up to 1.8, and the normal 3."""
 
 _ASKED = 1.5
 """Deviates below which it is not asked."""
@@ -177,9 +182,9 @@ def visible(rows: Rows, settings: Settings) -> Array:
     level, scale = level_and_scale(history, rows.logarithmic[judged])
     correlation = persistence(history - level[:, None], scale)
     worth, freedom = _worth(count, correlation)
-    variance = inflation(correlation, _NORMALLY) + _LEVEL_VARIANCE * _NORMALLY / worth
+    share, doubt = _shown(correlation, worth, _NORMALLY)
     asked = -stdtrit(freedom, settings.alarm_p * _WORSE_SHARE / SINGLE.factors[_NORMALLY])
-    needed = (asked + ndtri(_SEEN)) * np.sqrt(variance / _NORMALLY) * scale
+    needed = (asked + ndtri(_SEEN)) * np.sqrt((1 + doubt) / (share**2).sum(axis=1)) * scale
     # A few nights that all remember each other can show nothing.
     found[judged] = np.where(
         asked < _HOPELESS, np.maximum(needed, settings.smallest_change), np.nan
@@ -197,26 +202,33 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms, looks: Lo
     judged = (count >= settings.least_history) & np.isfinite(recent).all(axis=1)
     if not judged.any():
         return
+    factor = np.broadcast_to(_factor(rows.ages, nights, looks), len(judged))[judged]
     history, recent, count = history[judged], recent[judged], count[judged]
     level, scale = level_and_scale(history, rows.logarithmic[judged])
     quiet = scale
     scale = np.maximum(scale, 0.5 * spreads(recent - medians(recent)[:, None]))
     correlation = persistence(history - level[:, None], scale)
-    gain = gains((recent - level[:, None]) / scale[:, None], looks)
     worth, freedom = _worth(count, correlation)
-    wave = inflation(correlation, nights)
-    score = np.sign(gain) * np.sqrt(np.abs(gain) / (wave + _LEVEL_VARIANCE * nights / worth))
+    # Share of a night that those before don't foretell.
+    new = 1 - correlation**2
+    known = np.column_stack([history[:, -1], recent]) - level[:, None]
+    share, doubt = _shown(correlation, worth, nights)
+    gain = gains(_news(known / scale[:, None], correlation), share, looks)
+    score = np.sign(gain) * np.sqrt(np.abs(gain) / (1 + doubt))
     p = stdtr(freedom, -np.abs(score))
     asked = np.flatnonzero(np.abs(score) > _ASKED)
     before, lately = (
         (each[asked] - level[asked, None]) / quiet[asked, None] for each in (history, recent)
     )
-    drawn = _drawn(before, lately, wave[asked], worth[asked])
-    weight = _trust(before, looks)
-    drawn = stdtr(freedom[asked], ndtri(drawn))
+    wave = inflation(correlation[asked], nights)
+    drawn = _drawn(before, lately, wave, worth[asked])
+    flatness = _flatness((history - level[:, None]) / quiet[:, None])
+    weight = _trust(before, looks, flat=flatness < _FLAT) * new[asked]
+    # The error of a spread is the smaller, the flatter the noise.
+    sure = 2 / (flatness - 1) if flatness < _FLAT else 1.0
+    drawn = stdtr(sure * freedom[asked], ndtri(drawn))
     p[asked] = p[asked] ** (1 - weight) * drawn**weight
-    # Windows of nights that remember each other are fewer that differ.
-    tried = np.maximum(1.0, looks.factors[nights] * (1 - correlation))
+    tried = factor**new
     p = np.minimum(1.0, tried * p / _share(np.sign(score) * rows.worse[judged]))
     place = np.flatnonzero(judged)
     alarms.history[place] = np.maximum(alarms.history[place], count)
@@ -225,6 +237,57 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms, looks: Lo
     alarms.p[place] = p[better]
     alarms.score[place] = score[better]
     alarms.nights[place] = nights
+
+
+def _factor(ages: Array, nights: int, looks: Looks) -> Array:
+    """What the p-value of each row's last values is multiplied by.
+
+    Three values that are all that five nights have are asked as five nights are; and who has no
+    value in every fifth night is asked in so many nights fewer.
+    """
+    if not ages.size:
+        return np.full(1, looks.factors[nights])
+    factor = np.full(len(ages), looks.factors[nights])
+    for window, its in looks.factors.items():
+        if window > nights:
+            held = (ages < window).sum(axis=1)
+            factor = np.where(held == nights, np.minimum(factor, its), factor)
+    asked = np.fmin(1.0, ages.shape[1] / (1 + ages[:, 0]))
+    return np.asarray(np.maximum(1.0, factor * asked))
+
+
+def _news(deviates: Array, correlation: Array) -> Array:
+    """What each night adds to what the one before let expect, in spreads of that: AR(1).
+
+    The night before is bounded, so that an outlier spoils no other night.
+    """
+    expected = correlation[:, None] * np.clip(deviates[:, :-1], -_REACH, _REACH)
+    return np.asarray((deviates[:, 1:] - expected) / np.sqrt(1 - correlation**2)[:, None])
+
+
+def _shown(correlation: Array, worth: Array, nights: int) -> tuple[Array, Array]:
+    """How much of a step each night's news shows; and the variance that the level's error adds.
+
+    Of a step the first night shows all, and those after it what the one before lets not expect. So
+    do all nights of an error of the level.
+    """
+    left = np.sqrt(1 - correlation**2)
+    fades = (1 - correlation) / left
+    share = np.repeat(fades[:, None], nights, axis=1)
+    share[:, 0] = 1 / left
+    wrong = (share.sum(axis=1) * fades) ** 2 / (share**2).sum(axis=1)
+    return share, _LEVEL_VARIANCE * wrong / worth
+
+
+def _flatness(history: Array) -> float:
+    """Kurtosis of the bounded values of all histories together, and two of its errors.
+
+    The error is that of normal values (Fisher 1930); a few short histories tell nothing.
+    """
+    square = np.clip(history[np.isfinite(history)], -_REACH, _REACH) ** 2
+    if not square.any():
+        return np.inf
+    return float((square**2).mean() / square.mean() ** 2 + 2 * np.sqrt(24 / len(square)))
 
 
 def _worth(count: Counts, correlation: Array) -> tuple[Array, Array]:
@@ -237,15 +300,15 @@ def _share(worsening: npt.NDArray[np.float64]) -> Array:
     return np.select([worsening > 0, worsening < 0], [_WORSE_SHARE, 1 - _WORSE_SHARE], 0.5)
 
 
-def _trust(history: Array, looks: Looks) -> Array:
+def _trust(history: Array, looks: Looks, *, flat: bool) -> Array:
     """The weight of what each history says of itself.
 
-    Half where no value lies beyond its reach; most where many do; least where few do, since sixty
-    nights don't tell how many more there will be.
+    Half where no value lies beyond its reach; most where many do, or where the noise of all is
+    flat; least where few do, since sixty nights don't tell how many more there will be.
     """
     there = np.isfinite(history).sum(axis=1)
     beyond = np.sum(np.abs(history) > _REACH, axis=1)
-    weight = np.select([beyond > _MANY * there, beyond > 0], [1.0, 0.0], 0.5)
+    weight = np.select([(beyond > _MANY * there) | flat, beyond > 0], [1.0, 0.0], 0.5)
     return np.asarray(np.clip(weight, *looks.trusted))
 
 
@@ -277,19 +340,22 @@ def level_and_scale(history: Array, logarithmic: Flags) -> tuple[Array, Array]:
     return level, scale
 
 
-def gains(recent: Array, looks: Looks = SINGLE) -> Array:
+def gains(recent: Array, share: Array, looks: Looks = SINGLE) -> Array:
     """Gain of a level of their own, signed as the shift is.
 
-    The best level is looked for among the means of all pairs of values.
+    The best level is looked for among those that fit two of the values.
 
     Args:
         recent: standardised values, one series in each row.
+        share: how much of the shift each of them shows.
         looks: what the noise is taken for.
     """
     first, second = np.triu_indices(recent.shape[1])
-    levels = (recent[:, first] + recent[:, second]) / 2
+    shown, square = recent * share, share**2
+    levels = (shown[:, first] + shown[:, second]) / (square[:, first] + square[:, second])
     without = _loss(recent, looks).sum(axis=1)
-    costs = _loss(recent[:, None, :] - levels[:, :, None], looks).sum(axis=2)
+    left = recent[:, None, :] - levels[:, :, None] * share[:, None, :]
+    costs = _loss(left, looks).sum(axis=2)
     best = costs.argmin(axis=1)
     rows = np.arange(len(recent))
     shift = levels[rows, best]
