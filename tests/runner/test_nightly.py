@@ -272,9 +272,24 @@ def test_a_missing_night_is_told_by_the_next_and_by_a_look(plan: NightPlan) -> N
 def test_what_is_old_goes_and_the_record_stays(plan: NightPlan) -> None:
     nights = Nights(plan.nights.root)
     old = nights.begin(datetime.now(UTC) - timedelta(days=100))
+    plan.reports.mkdir(exist_ok=True)
+    ours = '{"session_info": {}}'
+    (plan.reports / "precious").write_text(ours)
+    (plan.reports / "run-3.json").symlink_to("precious")
+    for name, days, text in (
+        ("run-0.json", 100, ours),
+        ("run-1.json", 1, ours),
+        ("run-2.json", 100, "{}"),
+        ("run-of-others.json", 100, ours),
+    ):
+        (plan.reports / name).write_text(text)
+        os.utime(plan.reports / name, times=(time.time() - days * 86400,) * 2)
     plan = without(plan, "report", "trend")
     run_night(replace(plan, every=timedelta(days=90)))
     assert not old.directory.exists()
+    assert sorted(path.name for path in plan.reports.glob("run-*")) == [
+        "run-1.json", "run-2.json", "run-3.json", "run-of-others.json"
+    ]  # fmt: skip
     run_night(plan)
     assert measured(plan.reports / "history").height == 2 * CASES * SIZES
 

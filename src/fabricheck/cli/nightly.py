@@ -39,7 +39,8 @@ def nightly(
         ),
     ] = MailOn.ALWAYS,
     keep_days: Annotated[
-        float, typer.Option(min=1, help="Days that nights are kept.", metavar="DAYS")
+        float,
+        typer.Option(min=1, help="Days that nights and run reports are kept.", metavar="DAYS"),
     ] = 90,
     every_hours: Annotated[
         float,

@@ -6,6 +6,7 @@ refresh or nothing, and a night is complete when its last file is there: the nex
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,8 @@ _PROGRAM: Final = Path(sys.executable).with_name("fabricheck")
 _BAD: Final = 2
 _MAIL_SECONDS: Final = 120
 _NOTES: Final = 5
+_HEAD_BYTES: Final = 4096
+_RUN_REPORT: Final = re.compile(r"run-[0-9]+\.json")
 
 
 class MailOn(StrEnum):
@@ -61,7 +64,7 @@ class NightPlan:
         mail: shell command that gets the summary on its standard input, and the subject as
             ``$SUBJECT``; empty for none.
         mail_on: which nights it gets.
-        keep: how long nights are kept.
+        keep: how long nights and run reports are kept.
         every: how often a night is to come.
         program: the command line of the suite.
     """
@@ -217,8 +220,7 @@ class _Sequence:
         if self._is_news(code):
             deliver(self._plan, summary[0], summary)
         self._begin("retention")
-        most = max(int(self._plan.keep / self._plan.every), 1)
-        kept = self._plan.nights.remove_old(self._night.began, self._plan.keep, most)
+        kept = self._remove_old()
         ended = datetime.now(UTC)
         self._plan.nights.complete(self._night, self._codes, ended, self._plan.every)
         emit("night_ended", self._plan.reports, exit_code=code, why=summary[0])
@@ -318,3 +320,32 @@ class _Sequence:
         if len(trend) > room:
             trend = [*trend[: max(room - 1, 0)], "... and more: see trend.txt"]
         return [*head, *trend, *tail]
+
+    def _remove_old(self) -> list[OSError]:
+        """Nights and run reports that are older than asked; the record itself stays.
+
+        A clock that is wrong makes all of them old, so the newest stay whatever it says.
+        """
+        plan, now = self._plan, self._night.began
+        most = max(int(plan.keep / plan.every), 1)
+        problems = plan.nights.remove_old(now, plan.keep, most)
+        ages = {
+            path: now.timestamp() - path.lstat().st_mtime
+            for path in plan.reports.glob("run-*.json")
+            if _RUN_REPORT.fullmatch(path.name)
+        }
+        for path in sorted(ages, key=ages.__getitem__)[most:]:
+            try:
+                if ages[path] > plan.keep.total_seconds() and _is_run_report(path):
+                    path.unlink()
+            except OSError as error:
+                problems.append(error)
+        return problems
+
+
+def _is_run_report(path: Path) -> bool:
+    """Whether ReFrame wrote this file: it begins with what it says of the session."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b'"session_info"' in file.read(_HEAD_BYTES)
