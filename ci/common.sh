@@ -44,9 +44,9 @@ distribution() {
 }
 
 wanted_packages() { # GROUP...
-  local group
-  for group; do
-    sed -e 's/[[:space:]]*#.*//' -e '/^$/d' "ci/packages/$group.txt"
+  local of
+  for of; do
+    sed -e 's/[[:space:]]*#.*//' -e '/^$/d' "ci/packages/$of.txt"
   done | awk -F, -v here="$(distribution)" '
     FNR == NR && FNR == 1 { for (i = 2; i <= NF; i++) if ($i == here) column = i }
     FNR == NR { if (column) name[$1] = $column; next }

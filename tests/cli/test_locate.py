@@ -19,13 +19,15 @@ SLOW = math.log(4)
 def say(fabricheck, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """The command, where each port has such nodes, and some of these send so on one port."""
 
-    def located(nodes: int, slow: dict[int, tuple[int, ...]], *options: str, ports=PORTS):
+    def located(nodes: int, slow: dict[int, tuple[int, ...]], *options: str, ports=PORTS, down=-1):
         cases = []
         for number, port in enumerate(ports):
-            simulated = Simulated(Kind(leaves=1, hosts=nodes, bad=0), seed=number)
+            left = nodes - (number == down)
+            dead = f"n{left}" if left < nodes else ""
+            simulated = Simulated(Kind(leaves=1, hosts=left, bad=0), seed=number)
             for node in slow.get(number, ()):
                 simulated.sends[node] = SLOW
-            output = kept(simulated, tmp_path / f"{nodes} {port}", port=port)
+            output = kept(simulated, tmp_path / f"{nodes} {port}", port=port, dead=dead)
             case = SimpleNamespace(
                 benchmark="pair_health", level=locate(output).level, output=str(output), port=port,
                 title=f"pair_health rc-2n@{port}", system="hpc", partition="cpu", environ="openmpi",
@@ -70,6 +72,14 @@ def test_healthy_cards_are_not_accused(say, nodes: int) -> None:
     code, out, _ = say(nodes, {})
     assert (code, json.loads(say(nodes, {}, "--json")[1])["cards"]) == (0, [])
     assert "card" not in out
+
+
+@pytest.mark.parametrize("ports", [2, 4])
+def test_a_node_with_a_dead_port_is_not_good(say, tmp_path: Path, ports: int) -> None:
+    good = tmp_path / "good"
+    code, out, _ = say(3, {}, "--node-file", str(good), ports=PORTS[:ports], down=1)
+    assert (code, good.read_text()) == (1, "n0\nn1\n")
+    assert f"n2: card {PORTS[1]}" in out
 
 
 def test_two_nodes_with_two_ports_decide_nothing(say, tmp_path: Path) -> None:

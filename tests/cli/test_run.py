@@ -46,6 +46,20 @@ def test_without_rdma_devices_the_rest_is_measured_and_it_says_so_aloud(
     assert max(map(len, lines)) <= 100
 
 
+def test_a_testbed_that_runs_with_rdma_devices_stays(
+    wishes: list[bool | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def up(*_: object, rdma: bool | None = None, **__: object) -> None:
+        wishes.append(rdma)
+        if rdma is not None:
+            raise TestbedError("its guest (rx1, rx2) cannot write to /srv")
+
+    monkeypatch.setattr(fabricheck_testbed.cli, "up", up)
+    lacking = run_module.start_testbed(with_rdma=True)
+    assert lacking is not None and lacking.endswith("its guest (rx1, rx2) cannot write to /srv")
+    assert wishes == [True, False, None]
+
+
 def test_who_needs_no_rdma_devices_does_not_start_them(wishes: list[bool | None]) -> None:
     assert run_module.start_testbed(with_rdma=False) is None
     assert wishes == [None]

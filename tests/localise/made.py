@@ -13,7 +13,9 @@ from fabricheck.localise.topology import Topology, as_json
 from simulation.pairs import Simulated
 
 
-def kept(simulated: Simulated, directory: Path, seed: int = 7, port: str = "") -> Path:
+def kept(
+    simulated: Simulated, directory: Path, seed: int = 7, port: str = "", dead: str = ""
+) -> Path:
     """Measure a simulated fabric, and leave what the check leaves."""
     directory.mkdir(parents=True, exist_ok=True)
     fabric = simulated.fabric()
@@ -29,7 +31,7 @@ def kept(simulated: Simulated, directory: Path, seed: int = 7, port: str = "") -
     if simulated.kind.spines:
         known = directory / "fabric.topology"
         known.write_text(json.dumps(as_json(topology(simulated))))
-    write_told(directory, known, {}, {}, {}, port=port)
+    write_told(directory, known, {}, {}, {dead: port} if dead else {}, port=port)
     return directory
 
 

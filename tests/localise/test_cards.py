@@ -66,6 +66,14 @@ def test_of_three_nodes_the_card_or_all_cards_of_a_port():
     assert slow_rails(named) == []
 
 
+def test_a_node_with_a_dead_port_is_compared_over_its_others():
+    found = over({PORTS[0]: {("c", "a"): 0.3}}, ("a", "b", "c"))
+    found[3][1].rates = dict.fromkeys(permutations(("a", "b"), 2), 1.0)
+    (told,) = slow_rails(found)
+    assert told.startswith(f"card {PORTS[0]} of a or of c")
+    assert told.endswith("of 2 other ports")
+
+
 def test_ports_alike_are_not_accused():
     assert slow_rails(over({}, ("a", "b"))) == []
     assert slow_rails(over({port: {("a", "b"): 0.3} for port in PORTS}, ("a", "b"))) == []

@@ -1,5 +1,7 @@
 """The parts of the method against values known from elsewhere."""
 
+import math
+
 import numpy as np
 import pytest
 import ruptures
@@ -105,6 +107,11 @@ def test_the_rank_test_agrees_with_scipy(first: int, second: int):
     method = "exact" if min(first, second) < 10 else "asymptotic"
     expected = stats.mannwhitneyu(one, other, method=method).pvalue
     assert rank_test(one, other) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_rank_test_of_a_step_after_two_years_of_nights():
+    after, before = np.arange(9.0) + 1000, np.arange(1000.0) / 2
+    assert rank_test(after, before) == pytest.approx(2 / math.comb(1009, 9), rel=1e-6)
 
 
 def test_the_rank_test_agrees_with_scipy_about_ties():

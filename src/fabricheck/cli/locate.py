@@ -117,9 +117,13 @@ def locate(
         typer.echo(f"{case.title}: no conclusion: {'; '.join(case.causes)}", err=machine)
     names = [set(each.good) for _, each in judgements if not each.is_pair]
     if node_file is not None and names:
-        write_whole(node_file, "".join(f"{n}\n" for n in sorted(set.intersection(*names))))
+        good = set.intersection(*names).difference(*(each.bad for _, each in judgements))
+        write_whole(node_file, "".join(f"{name}\n" for name in sorted(good)))
     critical = bool(named) or any(each.level is Level.CRITICAL for _, each in judgements)
     open_ = any(
-        each.is_pair for runs in of_nodes.values() for _, each in runs if len(runs) < FEWEST
+        each.is_pair and not each.dead
+        for runs in of_nodes.values()
+        for _, each in runs
+        if len(runs) < FEWEST
     )
     raise typer.Exit(3 if unproved or open_ or not cases else int(critical))

@@ -8,7 +8,7 @@ the means of all nodes: these differ where nodes do, and then nothing is said.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import comb, erfc, sqrt
+from math import erfc, exp, lgamma, log, log1p, sqrt
 from typing import Final
 
 import numpy as np
@@ -97,7 +97,12 @@ def _p_values(cells: Array, decoded: Explained) -> tuple[Array, Array]:
 
 def _tail(least: int, of: int, p: float) -> float:
     """The binomial distribution's upper tail: scipy has it, and takes longer to import."""
-    return sum(comb(of, k) * p**k * (1 - p) ** (of - k) for k in range(least, of + 1))
+    if p >= 1:
+        return 1.0
+    odds, none = log(p) - log1p(-p), of * log1p(-p)
+    ways = (lgamma(of + 1) - lgamma(k + 1) - lgamma(of - k + 1) + k * odds
+            for k in range(least, of + 1))  # fmt: skip
+    return min(1.0, sum(exp(each + none) for each in ways))
 
 
 def _of_means(cells: Array, enough: Flags) -> Array:

@@ -44,14 +44,19 @@ def slow_rails(found: Sequence[tuple[str, "Located"]]) -> list[str]:
     """
     if len(found) < FEWEST:
         return []
-    ways = sorted(set.intersection(*(set(each.rates) for _, each in found)))
+    # A node of which one port is down was measured over its others.
+    over: dict[tuple[str, str], dict[str, float]] = {}
+    for port, each in found:
+        for way, rate in each.rates.items():
+            over.setdefault(way, {})[port] = rate
+    ways = sorted(way for way, rates in over.items() if len(rates) >= FEWEST)
     slow: dict[str, dict[tuple[str, str], float]] = {port: {} for port, _ in found}
     for way in ways:
-        for port, (slower, least) in beside_peers({p: e.rates[way] for p, e in found}).items():
+        for port, (slower, least) in beside_peers(over[way]).items():
             if slower >= least:
                 slow[port][way] = slower
     return [
-        _sentence(port, slow[port], ways, len(found) - 1)
+        _sentence(port, slow[port], ways, min(len(over[way]) for way in slow[port]) - 1)
         for port, each in found if slow[port] and not each.bad
     ]  # fmt: skip
 

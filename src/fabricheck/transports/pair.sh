@@ -37,6 +37,8 @@ patience=${FABRICHECK_PAIR_WAIT:-30}
 grace=${FABRICHECK_PAIR_GRACE:-10}
 limit=${FABRICHECK_PAIR_LIMIT:-60}
 input=${FABRICHECK_PAIR_INPUT:-/dev/null}
+# A container may have no terminals.
+(: <"$input") 2>/dev/null || input=/dev/null
 host=$(hostname)
 child=
 watcher=

@@ -142,10 +142,12 @@ def _index(series: Series, event: Event, sessions: Sequence[str]) -> int:
     same = np.flatnonzero(np.isin(series.sessions, sessions))
     if len(same):
         return int(same[0])
-    dated = min(event.changes, key=lambda change: abs(change.since - event.since))
-    before = dated.series.times[dated.index - 1]
-    # Nearer to the event's night than to the one before it.
-    return int(np.searchsorted(series.times, event.since - (dated.since - before) / 2))
+    # Nearer to the event's night than to the one before it, of those without a gap.
+    _, night = min(
+        (abs(change.since - event.since), change.since - change.series.times[change.index - 1])
+        for change in event.changes
+    )
+    return int(np.searchsorted(series.times, event.since - night / 2))
 
 
 def _span(series: Series, index: int) -> range:

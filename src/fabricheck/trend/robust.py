@@ -8,6 +8,7 @@ is NaN.
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 from statistics import NormalDist
 
 import numpy as np
@@ -159,16 +160,17 @@ def at_least(short: int, long: int) -> Array:
 
     The numbers of arrangements are the coefficients of a Gaussian binomial.
     """
-    counts = np.ones(1)
+    counts = [1]
     for part in range(1, short + 1):
-        numerator = np.zeros(long + part + 1)
-        numerator[0], numerator[-1] = 1.0, -1.0
-        counts = np.convolve(counts, numerator)
-        # Division by 1 - q^part.
-        for place in range(part, len(counts)):
-            counts[place] += counts[place - part]
-        counts = counts[: long * part + 1]
-    tail: Array = np.cumsum(counts[::-1])[::-1] / counts.sum()
+        # Times 1 - q^(long + part), over 1 - q^part; in integers, as float64 cancels beyond 2^53.
+        raised = counts + [0] * (long + part)
+        for place, count in enumerate(counts, long + part):
+            raised[place] -= count
+        for place in range(part, len(raised)):
+            raised[place] += raised[place - part]
+        counts = raised[: long * part + 1]
+    at_most = list(accumulate(counts))
+    tail: Array = np.array([count / at_most[-1] for count in reversed(at_most)])
     return tail
 
 

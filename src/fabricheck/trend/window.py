@@ -303,12 +303,12 @@ def _share(worsening: npt.NDArray[np.float64]) -> Array:
 def _trust(history: Array, looks: Looks, *, flat: bool) -> Array:
     """The weight of what each history says of itself.
 
-    Half where no value lies beyond its reach; most where many do, or where the noise of all is
-    flat; least where few do, since sixty nights don't tell how many more there will be.
+    Half where no value lies beyond its reach, most if the noise of all is flat; most also where
+    many do; least where few do, since sixty nights don't tell how many more there will be.
     """
     there = np.isfinite(history).sum(axis=1)
     beyond = np.sum(np.abs(history) > _REACH, axis=1)
-    weight = np.select([(beyond > _MANY * there) | flat, beyond > 0], [1.0, 0.0], 0.5)
+    weight = np.select([beyond > _MANY * there, beyond > 0], [1.0, 0.0], 1.0 if flat else 0.5)
     return np.asarray(np.clip(weight, *looks.trusted))
 
 
