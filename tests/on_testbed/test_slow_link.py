@@ -1,7 +1,8 @@
 """A cable between leaf and spine slows down: short nights show it, and a campaign rejects it.
 
-The up-link of leaf 1 carries so little here that one pair fills it with messages of any size: n1's
-way to n4. Where the CPUs are the limit, other work decides. A verdict takes a history of 8 nights.
+The up-link of leaf 1 carries so little here that one pair fills it with messages of each size up to
+2 KiB: n1's way to n4. Where the CPUs are the limit, other work decides. A verdict takes a history
+of 8 nights.
 """
 
 import json
