@@ -234,9 +234,9 @@ def test_faults_on_the_command_line(clean: Testbed, program: list[str]) -> None:
     for words, complaint in (
         (
             ("n1", "corrupt", "2%"),
-            "netem (corrupt 2%) is for the guest's nodes (rx1, rx2): n1 runs on this machine",
+            "netem (corrupt 2%) is for the guest's nodes, such as rx1: n1 runs on this machine",
         ),
-        (("n1", "red", "20mbit"), "red is for the guest's nodes (rx1, rx2): n1"),
+        (("n1", "red", "20mbit"), "red is for the guest's nodes, such as rx1: n1"),
         (("rx1", "red", "much"), 'illegal value for "rate": "much"'),
         (("rx1", "loss", "much"), "Unknown loss parameter: much"),
         (("rx1", "rust"), "expected a fault (loss, delay, reorder"),

@@ -57,16 +57,17 @@ class _Silence:
     def __init__(self, address: str, why: str) -> None:
         self._address = address.rstrip("/")
         self._why = why
+        # With another beginning Alertmanager would end it, and begin a new one.
+        self._began = datetime.now(UTC)
         self.name = ""
 
     def renew(self) -> None:
         """Begin it, or let it last longer."""
-        now = datetime.now(UTC)
         matcher = {"name": "alertname", "value": CAUSED, "isRegex": True, "isEqual": True}
         asked = {
             "matchers": [matcher],
-            "startsAt": now.isoformat(),
-            "endsAt": (now + _LASTS).isoformat(),
+            "startsAt": self._began.isoformat(),
+            "endsAt": (datetime.now(UTC) + _LASTS).isoformat(),
             "createdBy": "fabricheck",
             "comment": self._why,
         }

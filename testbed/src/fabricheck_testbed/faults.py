@@ -105,7 +105,7 @@ def red(files: Layout, node: str, rate: str) -> None:
 def _only_in_guest(node: str, what: str) -> None:
     if not _is_in_guest(node):
         raise TestbedError(
-            f"{what} is for the guest's nodes ({', '.join(layout.GUEST_NODES)}): {node} runs on "
+            f"{what} is for the guest's nodes, such as rx1: {node} runs on "
             "this machine's kernel, which may lack it; use rate, delay TIME, loss N%, link down or "
             "mtu there"
         )
