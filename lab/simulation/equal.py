@@ -2,8 +2,8 @@
 
 Optimal segmentation is what PELT finds (Killick, Fearnhead and Eckley 2012), and BINSEG is Scott
 and Knott's (1974), both of levels with squared costs. Their penalty is the least at which quiet
-series are raised once in a thousand nights, in each noise anew: who uses them knows no noise so
-well. A series is raised while a change point lies among its last nights.
+series are raised once in a thousand nights, found for each noise: no user knows a noise so well.
+A series is raised while a change point lies among its last nights.
 """
 
 from collections.abc import Callable

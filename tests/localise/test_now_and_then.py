@@ -4,14 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from fabricheck.judge.levels import Level
 from fabricheck.localise.evidence import Round
 from fabricheck.localise.fabric import Fabric, Ints
 from fabricheck.localise.judging import LocationVerdict, judge
 from fabricheck.localise.located import Located, lines
-from fabricheck.localise.now_and_then import _tail
 from fabricheck.localise.schedules import Schedule
 from simulation.pairs import Kind, Simulated
 
@@ -90,8 +88,3 @@ def _made(pairs: Ints) -> Round:
     rate = np.where((np.sort(pairs) == [0, 1]).all(axis=1), 0.5, 1.0)
     rate = rate * np.exp(np.random.default_rng(int(pairs.sum())).normal(0, 0.01, len(pairs)))
     return Round(pairs, np.full(len(pairs), 2e-6) / rate, rate, rate)
-
-
-@pytest.mark.parametrize(("least", "of", "p"), [(3, 20, 0.1), (550, 1100, 0.5), (4, 9, 1.0)])
-def test_the_chance_of_so_many_slow_rounds_agrees_with_scipy(least: int, of: int, p: float) -> None:
-    assert _tail(least, of, p) == pytest.approx(binom.sf(least - 1, of, p), rel=1e-9)

@@ -8,7 +8,7 @@ the means of all nodes: these differ where nodes do, and then nothing is said.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import erfc, exp, lgamma, log, log1p, sqrt
+from math import erfc, sqrt
 from typing import Final
 
 import numpy as np
@@ -89,20 +89,13 @@ def _p_values(cells: Array, decoded: Explained) -> tuple[Array, Array]:
     # Of a slow pair both ends were slow: the rounds of others tell what is chance.
     others = np.maximum((cells > limit).sum() - 2 * slow, 0)
     share = (others + 1) / (rounds.sum() - 2 * rounds + 2).clip(min=1)
-    often = np.ones(len(cells))
-    for node in np.flatnonzero(slow >= _LEAST_SLOW):
-        often[node] = _tail(int(slow[node]), int(rounds[node]), min(float(share[node]), 1.0))
+    often, asked = np.ones(len(cells)), slow >= _LEAST_SLOW
+    if asked.any():
+        # Seldom, and its import takes longer than all else that steers a job.
+        from scipy import special  # noqa: PLC0415
+
+        often[asked] = special.bdtrc(slow[asked] - 1.0, rounds[asked], np.minimum(share[asked], 1))
     return often, _of_means(cells, rounds >= _FEWEST)
-
-
-def _tail(least: int, of: int, p: float) -> float:
-    """The binomial distribution's upper tail: scipy has it, and takes longer to import."""
-    if p >= 1:
-        return 1.0
-    odds, none = log(p) - log1p(-p), of * log1p(-p)
-    ways = (lgamma(of + 1) - lgamma(k + 1) - lgamma(of - k + 1) + k * odds
-            for k in range(least, of + 1))  # fmt: skip
-    return min(1.0, sum(exp(each + none) for each in ways))
 
 
 def _of_means(cells: Array, enough: Flags) -> Array:
