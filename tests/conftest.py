@@ -25,6 +25,8 @@ pytest_plugins = ["pytester", "tests.testbeds"]
 
 # Tests run beside each other: what one takes of the CPUs is no disturbance of another's cases.
 os.environ.setdefault("FABRICHECK_FOREIGN_SHARE", "1")
+# Nor is what the hypervisor takes.
+os.environ.setdefault("FABRICHECK_STOLEN_SHARE", "1")
 # Nobody else asks the Slurm of a test.
 os.environ.setdefault("RFM_POLL_RATE_MIN", "5")
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import pytest
 
+from fabricheck.launch.disturbance import FOREIGN_SHARE, STOLEN_SHARE
 from fabricheck_testbed import Testbed, faults
 from fabricheck_testbed.errors import TestbedError
 from fabricheck_testbed.guest import machine
@@ -15,6 +16,8 @@ from fabricheck_testbed.rights import probe
 _SECONDS = 300.0
 _ATTEMPTS = 3
 _Found = TypeVar("_Found")
+SHARES = {name: os.environ.get(name, "1") for name in (FOREIGN_SHARE, STOLEN_SHARE)}
+"""What lets others have the CPUs of cases that run on the testbed."""
 
 
 def measured_again(measure: Callable[[], _Found], disturbed: Callable[[_Found], object]) -> _Found:

@@ -6,6 +6,7 @@ from tests.refusals import refused
 from fabricheck.launch.disturbance import (
     FOREIGN_SHARE,
     LEAST_SECONDS,
+    STOLEN_SHARE,
     find_disturbances,
     read_suffered,
 )
@@ -13,7 +14,8 @@ from fabricheck.launch.disturbance import (
 
 @pytest.fixture(autouse=True)
 def _as_it_is_without_tests_beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(FOREIGN_SHARE, raising=False)
+    for share in (FOREIGN_SHARE, STOLEN_SHARE):
+        monkeypatch.delenv(share, raising=False)
 
 
 def test_a_site_may_grant_others_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,6 +28,16 @@ def test_a_site_may_grant_others_more(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv(FOREIGN_SHARE, "most")
     with refused("FC0902", "above 0 and up to 1, found 'most'"):
         find_disturbances(tmp_path, shared=False)
+
+
+def test_a_site_may_grant_the_hypervisor_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node(tmp_path, "n1", stolen=300)
+    rank(tmp_path, 0, "n1")
+    assert len(find_disturbances(tmp_path, shared=False)) == 1
+    monkeypatch.setenv(STOLEN_SHARE, "0.2")
+    assert find_disturbances(tmp_path, shared=False) == []
 
 
 BEFORE, AFTER = 1000, 3000

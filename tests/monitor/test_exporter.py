@@ -90,6 +90,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
     root.mkdir()
     Suite(root).ran()
     exporter = Exporter(f"--reports={root}")
+    up = 'fabricheck_exporter_source_up{source="run"} 1.0'
+    wait_until(lambda: up in exporter.get("/metrics")[2])
     yield exporter
     assert exporter.stop() == 0
 

@@ -1,13 +1,11 @@
 """A site of its own on nodes of the testbed, of whose Slurm its checks know nothing."""
 
-import os
 import subprocess
 from pathlib import Path
 
 import yaml
-from tests.testbeds import measured_again
+from tests.testbeds import SHARES, measured_again
 
-from fabricheck.launch.disturbance import FOREIGN_SHARE
 from fabricheck.provenance import SUITE
 from fabricheck.record.entries import CaseEntry
 from fabricheck.record.read import entries, record_files
@@ -95,8 +93,8 @@ class Place:
     def ask(self, *words: str) -> subprocess.CompletedProcess[str]:
         """A command of fabricheck on the login node."""
         program = SUITE / ".venv" / "bin" / "fabricheck"
-        share = os.environ.get(FOREIGN_SHARE, "")
-        settings = (f"FABRICHECK_SITES={self.place}", f"{FOREIGN_SHARE}={share}", *self.variables)
+        shares = (f"{name}={share}" for name, share in SHARES.items())
+        settings = (f"FABRICHECK_SITES={self.place}", *shares, *self.variables)
         command = self.testbed.command("login", "env", *settings, str(program), *words)
         return subprocess.run(command, cwd=self.place, capture_output=True, text=True, check=False)
 

@@ -1,6 +1,5 @@
 """README's block for a cluster and the tutorial of a fault, run as printed, on a testbed."""
 
-import os
 import re
 import subprocess
 import tempfile
@@ -10,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.test_docs import blocks, is_script
 from tests.test_layout import text_of
+from tests.testbeds import SHARES
 
-from fabricheck.launch.disturbance import FOREIGN_SHARE
 from fabricheck.provenance import SUITE
 from fabricheck_testbed import Testbed
 
@@ -40,7 +39,7 @@ def bash(
     """A script with the suite on PATH, after words that begin it; sites and record are its own."""
     given = {
         "FABRICHECK_SITES": str(place),
-        FOREIGN_SHARE: os.environ.get(FOREIGN_SHARE, ""),
+        **SHARES,
         **variables,
     }
     return subprocess.run(

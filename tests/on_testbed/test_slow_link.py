@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.testbeds import SHARES
 
-from fabricheck.launch.disturbance import FOREIGN_SHARE
 from fabricheck.provenance import SUITE
 from fabricheck.record.sessions import ended
 from fabricheck_testbed import Testbed, fabric, faults
@@ -75,8 +75,8 @@ class Fabric:
 
     def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """A command on the login node."""
-        share = f"{FOREIGN_SHARE}={os.environ.get(FOREIGN_SHARE, '')}"
-        settings = ("env", f"FABRICHECK_SITES={self.root}", f"PATH={os.environ['PATH']}", share)
+        shares = (f"{name}={share}" for name, share in SHARES.items())
+        settings = ("env", f"FABRICHECK_SITES={self.root}", f"PATH={os.environ['PATH']}", *shares)
         command = self.testbed.command("login", *settings, sys.executable, "-m", "fabricheck")
         done = subprocess.run(
             [*command, *words], cwd=self.root, capture_output=True, text=True, check=False

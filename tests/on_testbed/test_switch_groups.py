@@ -1,7 +1,6 @@
 """Bandwidth inside a leaf and across leaves, on real leaves and spines: a slow link shows there."""
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from datetime import date
@@ -9,9 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.testbeds import measured_again
+from tests.testbeds import SHARES, measured_again
 
-from fabricheck.launch.disturbance import FOREIGN_SHARE
 from fabricheck.measures.registry import sweep
 from fabricheck.provenance import SUITE
 from fabricheck.record.entries import CaseEntry, Session
@@ -78,8 +76,8 @@ def run(testbed: Testbed, place: Path) -> tuple[dict[str, CaseEntry], Session]:
     """The cases of a night by their layout, and what the night says at its end."""
     words = ("run", "--system=leaves", "--mode=nightly", "--benchmark=bw", "--transport=tcp")
     program = SUITE / ".venv" / "bin" / "fabricheck"
-    share = os.environ.get(FOREIGN_SHARE, "")
-    settings = (f"FABRICHECK_SITES={place}", f"{FOREIGN_SHARE}={share}")
+    shares = (f"{name}={share}" for name, share in SHARES.items())
+    settings = (f"FABRICHECK_SITES={place}", *shares)
     command = testbed.command("login", "env", *settings, str(program), *words)
     done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
     found = [each for path in record_files(place / "perflogs") for each in entries(path)[0]]

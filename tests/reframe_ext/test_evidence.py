@@ -9,7 +9,8 @@ from typing import ClassVar
 import pytest
 from tests.programs.results import document
 
-from fabricheck.launch.evidence import RESULT_JSON, Expectation, examine
+from fabricheck.launch.evidence import RESULT_JSON, examine
+from fabricheck.launch.expectation import Expectation
 from fabricheck.launch.measurement import Evidence
 from fabricheck.schedulers.slurm import Slurm
 from fabricheck.transports.families import choice

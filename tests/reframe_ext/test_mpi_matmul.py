@@ -8,7 +8,8 @@ import pytest
 from tests.programs.results import matmul
 from tests.reframe_ext.test_evidence import UCX_LOG, WITNESS
 
-from fabricheck.launch.evidence import RESULT_JSON, Expectation, examine
+from fabricheck.launch.evidence import RESULT_JSON, examine
+from fabricheck.launch.expectation import Expectation
 from fabricheck.measures.parser import parse
 from fabricheck.programs.mpi_matmul.launch import least_exchanged
 from fabricheck.transports.families import choice

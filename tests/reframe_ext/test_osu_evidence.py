@@ -6,7 +6,8 @@ import pytest
 from tests.reframe_ext.test_evidence import UCX_LOG, WITNESS
 from tests.refusals import refused
 
-from fabricheck.launch.evidence import Expectation, examine
+from fabricheck.launch.evidence import examine
+from fabricheck.launch.expectation import Expectation
 from fabricheck.launch.measurement import Evidence
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.registry import find as find_benchmark

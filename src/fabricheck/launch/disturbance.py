@@ -24,8 +24,9 @@ FOREIGN_SHARE: Final = "FABRICHECK_FOREIGN_SHARE"
 """Environment variable with the share of the ranks' CPUs that others may have, where a site's own
 daemons take more than elsewhere; 1 lets them have all."""
 _FOREIGN_SHARE: Final = 0.25
-STOLEN_SHARE: Final = 0.1
-"""Share of them that the hypervisor may take."""
+STOLEN_SHARE: Final = "FABRICHECK_STOLEN_SHARE"
+"""The same of what the hypervisor may take."""
+_STOLEN_SHARE: Final = 0.1
 MEMORY_SHARE: Final = 0.1
 """Share of the time in which some task may wait for memory."""
 NOTICED: Final = 0.2
@@ -67,37 +68,22 @@ class Suffered:
     stolen: float
     memory: float
 
-    @property
-    def allowed(self) -> float:
-        """Share of their CPUs that others may have.
-
-        Raises:
-            FabricheckError: if the environment has none that is from 0 to 1.
-        """
-        given = os.environ.get(FOREIGN_SHARE, _FOREIGN_SHARE)
-        try:
-            allowed = float(given)
-        except ValueError:
-            allowed = -1.0
-        if not 0 < allowed <= 1:
-            raise FabricheckError(
-                f"FC0902 expected {FOREIGN_SHARE} as a share above 0 and up to 1, found {given!r}"
-            )
-        return allowed if allowed < 1 else math.inf
-
     def disturbances(self, part: float = 1.0) -> list[str]:
         """What disturbed them, each in a sentence; none if nothing did.
 
         Args:
             part: of the shares that others may have.
+
+        Raises:
+            FabricheckError: if the environment has no share from 0 to 1.
         """
         where, room = ", ".join(self.hosts), self.cpus * self.seconds
         found = []
         for words, taken, whole, most in (
             (f"other programs had {{share}} of the ranks' CPUs on {where}",
-             self.foreign, room, self.allowed),
+             self.foreign, room, _allowed(FOREIGN_SHARE, _FOREIGN_SHARE)),
             (f"the hypervisor took {{share}} of the CPUs of {where}",
-             self.stolen, room, STOLEN_SHARE),
+             self.stolen, room, _allowed(STOLEN_SHARE, _STOLEN_SHARE)),
             (f"tasks waited for memory on {where} {{share}} of the time",
              self.memory, self.seconds, MEMORY_SHARE),
         ):  # fmt: skip
@@ -105,6 +91,19 @@ class Suffered:
                 told = share(taken / whole) if whole else "all"
                 found.append(f"{words.format(share=told)} ({seconds(taken)} of {seconds(whole)})")
         return found
+
+
+def _allowed(variable: str, usual: float) -> float:
+    given = os.environ.get(variable, usual)
+    try:
+        allowed = float(given)
+    except ValueError:
+        allowed = -1.0
+    if not 0 < allowed <= 1:
+        raise FabricheckError(
+            f"FC0902 expected {variable} as a share above 0 and up to 1, found {given!r}"
+        )
+    return allowed if allowed < 1 else math.inf
 
 
 def find_disturbances(directory: Path, *, shared: bool, part: float = 1.0) -> list[str]:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from fabricheck.launch import spack_verify
-from fabricheck.launch.evidence import Expectation
 from fabricheck.launch.evidence import examine as examine_job
+from fabricheck.launch.expectation import Expectation
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Setting
 from fabricheck.measures.curve import Curve
 from fabricheck.schedulers import launcher_of, scheduler_of

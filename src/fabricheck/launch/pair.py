@@ -6,13 +6,13 @@ from dataclasses import replace
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.cases import Case
 from fabricheck.launch.evidence import (
-    Expectation,
     binding_objections,
     host_objections,
     hosts_seen,
     rank_faults,
     scheduler_faults,
 )
+from fabricheck.launch.expectation import Expectation
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.measures.benchmark import ProgramBenchmark
 from fabricheck.measures.budget import thin

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fabricheck.launch.cases import Case
-from fabricheck.launch.evidence import RESULT_JSON, Expectation, examine
+from fabricheck.launch.evidence import RESULT_JSON, examine
+from fabricheck.launch.expectation import Expectation
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.measures.curve import Curve
 from fabricheck.measures.metrics import Metric

@@ -35,4 +35,5 @@ class Settings(NamedTuple):
     @classmethod
     def load(cls, path: Path) -> "Settings":
         """The inverse of ``save``."""
-        return cls(**json.loads(path.read_text("utf-8")))
+        read = json.loads(path.read_text("utf-8"))
+        return cls(**read | {"nodes": tuple(read["nodes"])})
