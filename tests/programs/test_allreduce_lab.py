@@ -195,6 +195,11 @@ def test_what_learns_is_told_by_when_it_knows_half_beside_the_ring():
         "ratio_avg": 2.0, "accuracy_avg": 0.6, "drift_avg": 0.004,
     }  # fmt: skip
     assert [found[f"{each}_to50"][0] for each in ("ring", "optireduce")] == [6.0, 3.0]
+    longer, shorter = learning(), learning()
+    longer["results"][0]["tail"], shorter["results"][0]["tail"] = 4.5, 2.0
+    assert curve_of(longer, "learn_tail3")
+    with refused("FC1112", "the ring's p99 is 3 medians, found 2$"):
+        curve_of(shorter, "learn_tail3")
     assert time_to([0.3, 0.4, 0.6], [1.0, 2.0, 4.0]) == 3.0
     with refused(
         "FC1112", "expected an accuracy of 35 % in the end with optireduce, found 30 % at most"

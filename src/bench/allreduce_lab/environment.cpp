@@ -106,6 +106,11 @@ Environment begin_traffic(Meeting& meeting, const Options& options, const Work& 
         }
         found.found = last.ratio;
         if (std::fabs(found.found / wanted - 1) <= kNear) {
+            if (options.train) {
+                // A sum that is hit takes its part of a burst so many times; between sums that lie
+                // apart, a longer pause lets bursts hit as many.
+                traffic.set_pause(wanted * kLongPause);
+            }
             return found;
         }
         const double seen = 1 - 1 / std::max(found.found, 1.02);

@@ -84,11 +84,11 @@ void Traffic::begin(double rate, double burst, double pause) {
 void Traffic::send_bursts() {
     // NOLINTNEXTLINE(cert-msc51-cpp): the same bursts in each run
     std::mt19937_64 random(alike_ ? 1 : static_cast<std::uint64_t>(rank_) + 1);
-    std::exponential_distribution<double> pause(1 / pause_);
+    std::exponential_distribution<double> pause;
     double next = bench::steady_seconds();
     while (!over_) {
         const double begin = next;
-        next += burst_ + std::min(pause(random), kLongestPause * pause_);
+        next += burst_ + std::min(pause(random), kLongestPause) * pause_;
         burst(begin + burst_);
         while (!over_ && bench::steady_seconds() < next) {
             rest(std::clamp(next - bench::steady_seconds(), 0.0, kLongestRest));

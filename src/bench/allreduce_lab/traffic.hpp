@@ -36,6 +36,8 @@ class Traffic {
     void begin(double rate, double burst = 0.0, double pause = 0.0);
     /// Bytes/s of each burst from now on.
     void set_rate(double bytes_per_second) { rate_ = bytes_per_second; }
+    /// Seconds of a pause on average from now on.
+    void set_pause(double seconds) { pause_ = seconds; }
     [[nodiscard]] Sent sent() const { return {bytes_, bursts_, seconds_, on_}; }
     /// Whether a flow broke, which none does by itself.
     [[nodiscard]] bool broken() const { return broken_; }
@@ -55,7 +57,7 @@ class Traffic {
     std::vector<Descriptor> flows_;
     std::vector<char> data_;
     double burst_ = 0.0;
-    double pause_ = 0.0;
+    std::atomic<double> pause_{0.0};
     std::atomic<double> rate_{0.0};
     std::atomic<double> seconds_{0.0};
     std::atomic<std::uint64_t> bytes_{0};
