@@ -57,8 +57,7 @@ class _Silence:
     def __init__(self, address: str, why: str) -> None:
         self._address = address.rstrip("/")
         self._why = why
-        # With another beginning Alertmanager would end it, and begin a new one.
-        self._began = datetime.now(UTC)
+        self._began = datetime.now(UTC).isoformat()
         self.name = ""
 
     def renew(self) -> None:
@@ -66,13 +65,18 @@ class _Silence:
         matcher = {"name": "alertname", "value": CAUSED, "isRegex": True, "isEqual": True}
         asked = {
             "matchers": [matcher],
-            "startsAt": self._began.isoformat(),
+            "startsAt": self._began,
             "endsAt": (datetime.now(UTC) + _LASTS).isoformat(),
             "createdBy": "fabricheck",
             "comment": self._why,
         }
         given = self._ask("POST", "silences", asked | ({"id": self.name} if self.name else {}))
-        self.name = str(given.get("silenceID", ""))
+        name = str(given.get("silenceID", ""))
+        if name != self.name:
+            self.name = name
+            # With another beginning than by its own clock Alertmanager would end it at the next
+            # renewal, and begin a new one.
+            self._began = str(self._ask("GET", f"silence/{name}").get("startsAt", self._began))
 
     def keep(self, ended: threading.Event) -> None:
         """Renew it now and then, until the end."""
