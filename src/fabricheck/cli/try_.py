@@ -16,6 +16,7 @@ from fabricheck.provenance import SUITE
 from fabricheck.report.load import load
 from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
+from fabricheck.schedulers.slurm import SRUN
 from fabricheck.units import format_size
 
 _UNITS: Final = {"latency": "µs", "bw": "MB/s"}
@@ -24,13 +25,13 @@ _MEANING: Final = {
     "ofi_shm": "shared memory, by libfabric",
     "tcp_lo": "TCP over loopback",
 }
-_MORE: Final = """
+_MORE: Final = f"""
 A cluster adds: pairs of nodes and their cards over InfiniBand or RoCE (rc, ud, dc) and TCP,
 collectives on 2 to N nodes, the fabric's error counters, GPUs, and a trend of each night. Next, on
 a login node with Slurm:
 
   fabricheck init our-systems && . our-systems/setup-env.sh
-  fabricheck site init mycluster --on-node "srun -N1 -p PARTITION"
+  fabricheck site init mycluster --on-node "{SRUN.name} -N1 -p PARTITION"
 """
 
 

@@ -21,6 +21,7 @@ from fabricheck.reframe_ext.config import site_configuration, usable_sites
 from fabricheck.reframe_ext.reframe import make_system
 from fabricheck.schedulers import LAUNCHERS, launcher_of, scheduler_of
 from fabricheck.schedulers.protocol import Scheduler
+from fabricheck.schedulers.slurm import SRUN
 from fabricheck.sites import features
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.sites.files import PAGE, nearest, read
@@ -29,7 +30,7 @@ from fabricheck.transports.table import IPOIB, TRANSPORTS
 _PROGRAMS: Final = {
     **dict.fromkeys(("mpirun-openmpi", "mpirun-intelmpi"), "mpirun"),
     "alps": "aprun",
-    "srunalloc": "srun",
+    f"{SRUN.name}alloc": SRUN.name,
     "lrun-gpu": "lrun",
     **dict.fromkeys(each.name for each in LAUNCHERS.values() if not each.starts_mpi),
 }
