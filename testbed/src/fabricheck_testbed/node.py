@@ -113,12 +113,12 @@ def _wait_until_up() -> None:
             time.sleep(_POLL_SECONDS)
 
 
-def ip_batch(program: str, *commands: str) -> None:
+def ip_batch(program: str, *commands: str, netns: str = "") -> None:
     """Run several ``ip`` (or ``tc``) commands at once; NodeError with the first complaint."""
     if not commands:
         return
     done = subprocess.run(
-        [program, "-batch", "-"],
+        [program, *(["-netns", netns] if netns else []), "-batch", "-"],
         input="\n".join(commands) + "\n",
         capture_output=True,
         text=True,

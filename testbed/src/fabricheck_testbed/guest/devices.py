@@ -1,9 +1,10 @@
 """The guest's network: one card to the testbed, and cables with a Soft-RoCE device at each end.
 
 Each cable joins a card of rx1 to that of rx2 with the same number; of more nodes, a bridge joins
-them, a switch of its own for each number. All ends are in one network namespace, because rxe works
-only in the first one. The link-local addresses make packets cross the cables nevertheless: their
-routes belong to an interface.
+them, a switch of its own for each number, in a namespace apart, since a node has no interfaces of a
+switch. All cards are in one network namespace, because rxe works only in the first one. The
+link-local addresses make packets cross the cables nevertheless: their routes belong to an
+interface.
 """
 
 import os
@@ -25,6 +26,9 @@ _HOSTS: Final = "abcd"
 _GIDS_WANTED: Final = 2
 # Room for RoCE's headers beside a payload of 4096 bytes.
 CABLE_MTU: Final = 4200
+_SWITCHES: Final = "switches"
+_ENDS: Final = 2
+"""Of a cable; more nodes have a switch."""
 _PATIENCE_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.05
 _CLASSES: Final = Path("/sys/class")
@@ -71,30 +75,44 @@ def make_network(ip: str, nodes: Sequence[str], cards: int) -> None:
         for host in (layout.GUEST, *nodes)
     ]
     ends = [cable(node, card) for card in range(cards) for node in nodes]
+    switched = len(nodes) > _ENDS
+    if switched:
+        done = subprocess.run(
+            [ip, "netns", "add", _SWITCHES], capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise NodeError(f"ip netns add {_SWITCHES}: {done.stderr.strip()}")
+    cables = _to_switches if switched else _to_each_other
     ip_batch(
         ip,
         "link set lo up",
         *addresses,
         f"link set {layout.INTERFACE} up",
-        *(command for card in range(cards) for command in _cables(nodes, card)),
+        *(command for card in range(cards) for command in cables(nodes, card)),
         *(f"link set {name} up" for name in ends),
         *(f"address add {gid_address(name)} dev {name}" for name in ends),
     )
+    if switched:
+        switches = [command for card in range(cards) for command in _switch(nodes, card)]
+        ip_batch(ip, *switches, netns=_SWITCHES)
 
 
-def _cables(nodes: Sequence[str], card: int) -> Iterator[str]:
-    """What joins the cards of a number: a cable, or one of each node to a bridge."""
-    first, *others = (cable(node, card) for node in nodes)
-    if len(others) == 1:
-        yield f"link add {first} mtu {CABLE_MTU} type veth peer name {others[0]} mtu {CABLE_MTU}"
-        return
-    switch = f"rail{card}"
-    yield f"link add {switch} mtu {CABLE_MTU} type bridge mcast_snooping 0"
-    yield f"link set {switch} up"
-    for name in (first, *others):
-        far = f"port{name[1:]}"
-        yield f"link add {name} mtu {CABLE_MTU} type veth peer name {far} mtu {CABLE_MTU}"
-        yield f"link set {far} master {switch} up"
+def _to_each_other(nodes: Sequence[str], card: int) -> Iterator[str]:
+    one, other = (cable(node, card) for node in nodes)
+    yield f"link add {one} mtu {CABLE_MTU} type veth peer name {other} mtu {CABLE_MTU}"
+
+
+def _to_switches(nodes: Sequence[str], card: int) -> Iterator[str]:
+    for name in (cable(node, card) for node in nodes):
+        peer = f"peer name {name} mtu {CABLE_MTU} netns {_SWITCHES}"
+        yield f"link add {name} mtu {CABLE_MTU} type veth {peer}"
+
+
+def _switch(nodes: Sequence[str], card: int) -> Iterator[str]:
+    """What joins the cards of a number."""
+    yield f"link add rail{card} mtu {CABLE_MTU} type bridge mcast_snooping 0"
+    yield f"link set rail{card} up"
+    yield from (f"link set {cable(node, card)} master rail{card} up" for node in nodes)
 
 
 def make_devices(rdma: str, nodes: Sequence[str], cards: int) -> None:
