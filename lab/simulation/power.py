@@ -80,10 +80,14 @@ def pooled(parts: Iterable[Sequence[Rate]]) -> list[Rate]:
 
 
 def ours(settings: Settings, series: Sequence[Series]) -> list[list[int]]:
-    """Our detectors, each series for itself: not adjusted for the number of series."""
-    alone = replace(settings, false_discovery_rate=1.0)
-    trend = analyse(series, {each.key.system: alone for each in series})
-    places = {each.key: place for place, each in enumerate(series)}
+    """Our detectors, each series for itself: not adjusted for the number of series, and no pool."""
+    settings = replace(settings, false_discovery_rate=1.0)
+    alone = [
+        replace(each, key=replace(each.key, system=f"{each.key.system}{place}"))
+        for place, each in enumerate(series)
+    ]
+    trend = analyse(alone, {each.key.system: settings for each in alone})
+    places = {each.key: place for place, each in enumerate(alone)}
     found: list[list[int]] = [[] for _ in series]
     for event in trend.events:
         for change in event.changes:
