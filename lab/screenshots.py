@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make the pictures of the page in docs/images with headless Chromium.
+"""Make the pictures of page, site and terminal in docs/images with headless Chromium.
 
 Usage: lab/screenshots.py [--report RUN_REPORT.json --history DIR] [--out DIR]
 
@@ -9,11 +9,15 @@ nights ago. Needs the development dependencies, Chromium and chromedriver.
 """
 
 import argparse
+import html
+import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SUITE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SUITE))
@@ -21,6 +25,7 @@ sys.path.insert(0, str(SUITE))
 from tests.report import nights, sample, whole
 from tests.report.chromium import find, opened, wait_until
 
+from fabricheck.errors import FabricheckError
 from fabricheck.record.entries import Sample
 from fabricheck.report.history_view import read_history_view
 from fabricheck.report.load import load
@@ -56,6 +61,8 @@ SHOTS = (
 )
 CARD = Shot("report-card.png", 1300, 900, "light", "header")
 """Of another night, in which one card of two nodes with four each is slow."""
+SITE = Shot("site.png", 1300, 800, "light", "body")
+TERMINAL = Shot("terminal.png", 960, 590, "light", "pre")
 CHARTS = 3
 
 
@@ -70,6 +77,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if bool(arguments.perflogs) != bool(arguments.history):
         parser.error("expected --perflogs and --history, found one of them: name both or none")
+    arguments.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         page = Path(scratch) / "page.html"
         if arguments.perflogs:
@@ -85,6 +93,8 @@ def main() -> None:
             made = whole.slow_card(sample.only(sample.report(), *BENCHMARKS))
             _, page = whole.write(made, Path(scratch) / "card")
             take(page, arguments.out, [CARD])
+            take_plain(written_site(Path(scratch) / "site"), arguments.out, SITE)
+            take_plain(written_terminal(Path(scratch)), arguments.out, TERMINAL)
 
 
 def write_simulated(page: Path) -> None:
@@ -96,6 +106,26 @@ def write_simulated(page: Path) -> None:
     write_page(
         run, summarise(run), page, nights.recorded(run, series, page.parent, upgraded=NIGHTS)
     )
+
+
+def written_site(place: Path) -> Path:
+    """The home page of the built documentation."""
+    mkdocs = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", place]
+    subprocess.run(mkdocs, cwd=SUITE, check=True)
+    return place / "index.html"
+
+
+def written_terminal(place: Path) -> Path:
+    """A page that shows what a terminal does of the simulated run."""
+    report = [sys.executable, "-m", "fabricheck", "report", "--perflogs", place / "record"]
+    environment = {**os.environ, "COLUMNS": "100"}
+    done = subprocess.run(report, env=environment, capture_output=True, text=True, check=False)
+    page = place / "terminal.html"
+    body = "margin: 0; background: #1c1c1c; color: #e4e4e4"
+    style = "margin: 0; padding: 1em; font: 14px monospace; white-space: pre-wrap"
+    shown = f'<pre style="{style}">' + html.escape(f"$ fabricheck report\n{done.stdout}")
+    page.write_text(f'<meta charset="utf-8"><body style="{body}">{shown}')
+    return page
 
 
 def slower(case: ReportedCase, sample: Sample) -> float:
@@ -111,22 +141,34 @@ def take(page: Path, out: Path, shots: Sequence[Shot]) -> None:
         wait_until(driver, lambda found: find(found, "#explorer-live[data-ready]"))
         wait_until(driver, lambda found: len(find(found, "#explorer-live [data-drawn]")) == CHARTS)
         for shot in shots:
-            colors = [{"name": "prefers-color-scheme", "value": shot.scheme}]
-            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": colors})
-            size = {"width": shot.width, "height": shot.height}
-            window = {**size, "deviceScaleFactor": 1, "mobile": False}
-            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
-            driver.execute_async_script(
-                """
-                const [top, done] = arguments;
-                const place = document.querySelector(top).getBoundingClientRect().top + scrollY;
-                scrollTo(0, top === "header" ? 0 : place - 50);
-                setTimeout(done, 1500);
-                """,
-                shot.top,
-            )
-            driver.save_screenshot(str(out / shot.name))
-            sys.stdout.write(f"{out / shot.name}\n")
+            photograph(driver, out, shot)
+
+
+def take_plain(page: Path, out: Path, shot: Shot) -> None:
+    """A picture of a page that draws nothing by itself."""
+    with opened(page.parent / f"profile-{page.stem}", page) as driver:
+        photograph(driver, out, shot)
+
+
+def photograph(driver: Any, out: Path, shot: Shot) -> None:
+    """A picture of what is open."""
+    colors = [{"name": "prefers-color-scheme", "value": shot.scheme}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": colors})
+    size = {"width": shot.width, "height": shot.height}
+    window = {**size, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
+    driver.execute_async_script(
+        """
+        const [top, done] = arguments;
+        const place = document.querySelector(top).getBoundingClientRect().top + scrollY;
+        scrollTo(0, top === "header" ? 0 : place - 50);
+        setTimeout(done, 1500);
+        """,
+        shot.top,
+    )
+    if not driver.save_screenshot(str(out / shot.name)):
+        raise FabricheckError(f"expected to write {out / shot.name}, found no way: see its folder")
+    sys.stdout.write(f"{out / shot.name}\n")
 
 
 if __name__ == "__main__":
