@@ -56,8 +56,8 @@ def test_bad_options_are_named(
 def test_the_measured_error_rates_can_be_printed():
     found = simulate("acceptance", "--count", "20", "--rounds", "2")
     assert found.exit_code == 0
-    assert "Campaigns of 120 series:" in found.stdout
-    assert "| what is worse | 6 pairs |" in found.stdout
+    assert "Campaigns of 204 series, looked at after each pair" in found.stdout
+    assert "| what is worse | accept / reject / inconclusive |" in found.stdout
 
 
 @pytest.mark.lab
