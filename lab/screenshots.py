@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Make the pictures of page, site and terminal in docs/images with headless Chromium.
 
-Usage: lab/screenshots.py [--report RUN_REPORT.json --history DIR] [--out DIR]
+Usage: lab/screenshots.py [--perflogs DIR --history DIR] [--out DIR]
 
-Without a run report the page shows the run that the tests are made of and 60 simulated nights
+Without a record the page shows the run that the tests are made of and 60 simulated nights
 before it: Open MPI became 12 % slower over TCP between two nodes when its UCX was upgraded four
 nights ago. Needs the development dependencies, Chromium and chromedriver.
 """
@@ -120,6 +120,8 @@ def written_terminal(place: Path) -> Path:
     report = [sys.executable, "-m", "fabricheck", "report", "--perflogs", place / "record"]
     environment = {**os.environ, "COLUMNS": "100"}
     done = subprocess.run(report, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1, 3):
+        raise FabricheckError(f"expected a verdict of the simulated run, found: {done.stderr}")
     page = place / "terminal.html"
     body = "margin: 0; background: #1c1c1c; color: #e4e4e4"
     style = "margin: 0; padding: 1em; font: 14px monospace; white-space: pre-wrap"
