@@ -51,6 +51,15 @@ def test_each_slow_place_is_named_and_no_other(kind: Kind) -> None:
     assert len(rounds) <= 12
 
 
+def test_a_link_alike_is_not_named_beside_a_node_at_fault_anyway() -> None:
+    """Nearly all that n5 receives passes spine1->leaf2, and noise hides what does not."""
+    simulated = Simulated(Kind(4, 2, 2, bad=1, noise=0.05, heavy=True), 880024)
+    simulated.sends[simulated.bad] = simulated.receives[simulated.bad] = 1.8
+    _, verdict = run(simulated, 24)
+    assert named(verdict) == {"n5 sends", "n5 receives"}
+    assert verdict.bad.tolist() == [5]
+
+
 @pytest.mark.parametrize("nodes", [2, 3, 4, 8, 50])
 def test_a_healthy_fabric_accuses_nobody(nodes: int) -> None:
     for seed in range(5):

@@ -275,6 +275,20 @@ class Explained:
         slow = keys[order[: np.count_nonzero(evidence > 0)]]
         return np.sort(np.column_stack([slow // nodes, slow % nodes]), axis=1)
 
+    def certain(self) -> set[int]:
+        """Numbers of the nodes that an accusation names with nothing else beside it."""
+        nodes = len(self.fabric.nodes)
+        ways = [places for places in self.accused if places.max() < 2 * nodes]
+        return {int(each[0]) % nodes for each in ways if len(set(each % nodes)) == 1}
+
+    def narrow(self, certain: set[int]) -> None:
+        """Of places with the same evidence, leave those of nodes at fault anyway: one cause."""
+        nodes = len(self.fabric.nodes)
+        for each in self.found:
+            known = [p < 2 * nodes and p % nodes in certain for p in each.places.tolist()]
+            if any(known):
+                each.places = each.places[known]
+
     def finding(self, places: Sequence[int]) -> Finding:
         """The figures of some places with the same evidence."""
         first = places[0]

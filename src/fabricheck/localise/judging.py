@@ -55,6 +55,9 @@ def judge(rounds: Sequence[Round], fabric: Fabric) -> LocationVerdict:
     """The verdict on all rounds up to now."""
     tests = tests_of(rounds, fabric)
     decoded = [explained(each, fabric) for each in tests]
+    certain = set[int]().union(*(each.certain() for each in decoded))
+    for each in decoded:
+        each.narrow(certain)
     nodes = len(fabric.nodes)
     bad = np.zeros(nodes, dtype=bool)
     unclear = np.zeros(nodes, dtype=bool)
