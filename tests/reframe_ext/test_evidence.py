@@ -271,6 +271,12 @@ MPI_ABORT = (
 )
 EXPLAINED = f"mpi_probe: MPI_Bcast failed\n{FRAME}\nMPI_ABORT was invoked\n\nNOTE:\n{FRAME}\n"
 SEGFAULT = "srun: error: n2: task 1: Segmentation fault"
+UCX_DIED = (
+    "[rx1:318  :a:322]   ib_device.c:210  Assertion `wait_ctx->cb_id == NULL' failed\n"
+    "==== backtrace (tid:    322) ====\n"
+    " 0  /lib/x86_64-linux-gnu/libucs.so.0(ucs_handle_error+0x2bc) [0x7f17088a264c]\n"
+    "=================================\nAborted (core dumped)\n"
+)
 ALONE = "mpi_probe: latency needs exactly two ranks, but MPI_COMM_WORLD has 1 (a launcher"
 UNREACHABLE = "[n2:27] OPAL ERROR: Unreachable in file x.c at line 112"
 EXITED = "\nsrun: error: n2: task 1: Exited with exit code 2\n"
@@ -283,6 +289,7 @@ OTHER_PMI = ".*correct extras.pmi of the environment"
     [
         ("exit 1", MPI_ABORT, ".*last words: mpi_probe: out of luck$"),
         ("exit 139", f"{SEGFAULT}\n\n", f".*last words: {SEGFAULT}$"),
+        ("exit 134", UCX_DIED, ".*last words: UCX: ib_device.c:210  Assertion .* failed$"),
         ("exit 1", EXPLAINED, ".*last words: mpi_probe: MPI_Bcast failed$"),
         (
             "",

@@ -49,6 +49,10 @@ _LAUNCHER_LINE = re.compile(
 _FRAMED = re.compile(
     r"^-{60,}\n\s*(?P<first>.*?)(?:\n\s*\n.*?)?\n-{60,}(?:\n|\Z)", re.MULTILINE | re.DOTALL
 )
+# UCX's own report of its end, before a backtrace.
+_UCX_DIED = re.compile(
+    r"^\[[^\]]+:\d+\s*:\w+:\d+\]\s+(\S+:\d+\s+Assertion .*|Caught signal .*)$", re.M
+)
 _NO_FINALIZE = re.compile(r"MPI_Finalize did not return.*")
 
 _NEVER_BEGAN = (
@@ -205,11 +209,13 @@ def scheduler_faults(directory: Path, errors: str, expected: Expectation) -> Ite
 
 
 def _last_words(errors: str, scheduler: Scheduler) -> str:
-    """The program's last line, or the launcher's, which only says that something ended.
+    """Why UCX ended the program, or its last line, or the launcher's: that something ended.
 
     What Open MPI writes in a frame mostly explains what an abort is; where nobody said anything
     else, its first paragraph is why nothing began, such as that it refuses root.
     """
+    if died := _UCX_DIED.search(errors):
+        return f"UCX: {died[1]}"
     lines = [line.strip() for line in reversed(_FRAMED.sub("", errors).splitlines())]
     lines = [line for line in lines if line]
     theirs = (_LAUNCHER_LINE, scheduler.own_line)
