@@ -44,6 +44,9 @@ _CHANCE: Final = 2.0
 """Noise of N free tests is granted N-ths of itself, so many."""
 _NONE: Final = 1e-9
 """What is left of equal numbers."""
+_LEFT_NORMAL: Final = 0.1
+"""Of the tests across leaves, or of all where no leaf is known: fewer would not tell what is normal
+beside those inside leaves."""
 _LEAST: Final = 1e-3
 """Length of a place beside the rounds below which these are the same."""
 
@@ -219,6 +222,10 @@ class _Set(NamedTuple):
                     np.column_stack([self.slow, own[:, best]]),
                 )
 
+    def has_normal(self, across: Flags) -> bool:
+        """Whether enough tests across leaves pass no slow place."""
+        return bool((across & ~self.slow.any(axis=1)).sum() >= _LEFT_NORMAL * across.sum())
+
     def cost(self, finest: float, candidates: int) -> float:
         """Of explaining the tests with these places; less is better (profile likelihood)."""
         places = self.slow.shape[1]
@@ -263,7 +270,10 @@ def _best(slow: Array, rounds: Array, places: Flags, finest: float) -> _Set:
     while sets and depth < number + _DEEPER:
         depth += 1
         wider = {
-            each.slow.any(axis=1).tobytes(): each for one in sets for each in one.wider(places)
+            each.slow.any(axis=1).tobytes(): each
+            for one in sets
+            for each in one.wider(places)
+            if each.has_normal(rounds[:, -1] > 0)
         }
         sets = sorted(wider.values(), key=lambda each: float(each.left @ each.left))[:_KEPT]
         if sets and (cost := sets[0].cost(finest, places.shape[1])) < least:
