@@ -108,6 +108,7 @@ class Run {
 
     int tell_all(bool realtime) {
         std::vector<Told> told;
+        told.reserve(engines_.size());
         for (const Result& result : results_) {
             failure_ = failure_.empty() ? result.failure : failure_;
             signal_ = signal_ == 0 ? result.signal : signal_;

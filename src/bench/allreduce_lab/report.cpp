@@ -88,7 +88,7 @@ Counts counts_of(const Result& result, const Odd& odd) {
 
 // In its place, because of a temporary GCC 12 believes that it may hold any kind of value.
 template <class Number>
-void add_field(bench::Row& row, const char* name, Number number, const char* unit) {
+void add_field(bench::Row& row, const char* name, const Number& number, const char* unit) {
     bench::Field& field = row.emplace_back();
     field.name = name;
     field.value = number;

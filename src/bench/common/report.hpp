@@ -43,8 +43,8 @@ struct Column {
     std::string title;
     int width; ///< negative: left-aligned
     const char* field;
-    std::string statistic = {};
-    double factor = 1; ///< from the field's unit to that of the table
+    std::string statistic = {}; // NOLINT(readability-redundant-member-init): may be left out
+    double factor = 1;          ///< from the field's unit to that of the table
     int decimals = 2;
     int small = -1; ///< decimals of what is below 1; negative: as of everything
 };

@@ -146,6 +146,7 @@ std::unique_ptr<Receiver> connected_receiver(const bench::World& world, const Op
     auto receiver =
         made_by_all<std::unique_ptr<Receiver>>(world, [&] { return make_receiver(options, role); });
     std::vector<Blob> peers;
+    peers.reserve(role.streams());
     for (std::uint32_t stream = 0; stream < role.streams(); ++stream) {
         peers.push_back(exchange(receiver->address(stream), role.transmitter_of(stream)));
     }

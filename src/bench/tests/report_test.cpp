@@ -44,7 +44,7 @@ class Written {
 
     [[nodiscard]] std::string printed() const {
         std::string text(1000, ' ');
-        std::rewind(file.get());
+        CHECK(std::fseek(file.get(), 0, SEEK_SET) == 0);
         text.resize(std::fread(text.data(), 1, text.size(), file.get()));
         return text;
     }
