@@ -13,7 +13,9 @@ from fabricheck.report.summary import summarise
 
 def shown(run, summary, *, width=100, tty=False, table=True, encoding="utf-8"):
     buffer = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
-    console = Console(file=buffer, width=width, force_terminal=tty, highlight=False)
+    console = Console(
+        file=buffer, width=width, force_terminal=tty, highlight=False, _environ={"TERM": "xterm"}
+    )
     terminal.show(run, summary, console, table=table)
     buffer.flush()
     return buffer.buffer.getvalue().decode(encoding)
