@@ -4,8 +4,9 @@
 are judged at once, as one system, and share their memory.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -17,11 +18,12 @@ from fabricheck.trend.detect import analyse
 from fabricheck.trend.events import Detector, Event
 from fabricheck.trend.robust import Array, Flags, Rows, align
 from fabricheck.trend.settings import Settings
-from simulation.equal import by_halves, found, optimal
+from simulation.equal import Raised, by_halves, found, optimal
 from simulation.nights import World, latencies, quiet
 from simulation.noise import read_noise
 from simulation.power import Rate, until
-from simulation.tables import JsonOption, Row, SeedOption, per_thousand, share, show
+from simulation.rivals import otava_at
+from simulation.tables import JsonOption, OtavaOption, Row, SeedOption, per_thousand, share, show
 from simulation.worlds import WORDS, WORLDS
 
 _NOISES = ("normal", "tails", "missing", "modes", "outliers", "memory", "recorded", "drift")
@@ -37,6 +39,7 @@ def alarms(
     *,
     count: Annotated[int, typer.Option(min=50, help="Series for each figure.")] = 1000,
     rounds: Annotated[int, typer.Option(min=0, help="Fleets of 160 series for each cause.")] = 40,
+    with_otava: OtavaOption = None,
     seed: SeedOption = 20261124,
     machine: JsonOption = False,
 ) -> None:
@@ -49,10 +52,18 @@ def alarms(
     Examples:
 
         lab/simulate alarms --count 200 --rounds 5
+
+        lab/simulate alarms --count 200 --rounds 0 --with-otava otava/bin/python
     """
+    others: dict[str, Raised] = {"PELT": optimal, "BINSEG": by_halves}
+    if with_otava is not None:
+        others["Apache Otava"] = partial(otava_at, with_otava)
     tables = [
         ("steps of 5 %, and quiet nights", _levels(count, seed)),
-        ("others, with one false alarm in 1000 series and nights", _others(count // 2, seed)),
+        (
+            "others, with one false alarm in 1000 series and nights",
+            _others(count // 2, others, seed),
+        ),
         ("scatter twice as large", _scatters(count, seed)),
     ]
     if rounds:
@@ -75,13 +86,13 @@ def _levels(count: int, seed: int) -> Iterator[Row]:
         }
 
 
-def _others(count: int, seed: int) -> Iterator[Row]:
+def _others(count: int, others: Mapping[str, Raised], seed: int) -> Iterator[Row]:
     for name, still, moved in _steps(count, seed):
         yield {
             "noise of 2 %": WORDS[name],
             **{
                 words: share(found(detector, still, moved, _HISTORY, tuple(_QUIET)))
-                for words, detector in {"PELT": optimal, "BINSEG": by_halves}.items()
+                for words, detector in others.items()
             },
         }
 

@@ -41,7 +41,16 @@ from simulation.power import (
     pooled,
 )
 from simulation.rivals import rivals
-from simulation.tables import JsonOption, Row, SeedOption, per_thousand, share, show, write
+from simulation.tables import (
+    JsonOption,
+    OtavaOption,
+    Row,
+    SeedOption,
+    per_thousand,
+    share,
+    show,
+    write,
+)
 from simulation.worlds import WORDS, WORLDS
 
 app = typer.Typer(
@@ -144,14 +153,7 @@ def power(
     before: Annotated[
         int, typer.Option("--history", min=20, help="Nights before a change.")
     ] = BEFORE,
-    with_otava: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PYTHON",
-            help="Python of an environment with apache-otava; with --compare.",
-            show_default=False,
-        ),
-    ] = None,
+    with_otava: OtavaOption = None,
     noise: NoiseOption = None,
     seeds: Annotated[
         list[int] | None,

@@ -27,6 +27,10 @@ class Sums:
     Args:
         values: by series and night; NaN for a night without value.
         history: nights that tell level and deviation.
+
+    Attributes:
+        values: the same in these units, those that are there side by side on the left.
+        count: how many of them are there after each night.
     """
 
     def __init__(self, values: Array, history: int) -> None:
@@ -36,9 +40,10 @@ class Sums:
         self.count: Counts = np.cumsum(there, axis=1)
         rows = (row[has] for row, has in zip((values - level) / scale, there, strict=True))
         # What is missing stands on the right, and is never asked for.
-        moved = np.nan_to_num(align([row[::-1] for row in rows])[:, ::-1])
+        self.values = np.nan_to_num(align([row[::-1] for row in rows])[:, ::-1])
         self.first, self.second = (
-            np.pad(np.cumsum(each, axis=1), ((0, 0), (1, 0))) for each in (moved, moved**2)
+            np.pad(np.cumsum(each, axis=1), ((0, 0), (1, 0)))
+            for each in (self.values, self.values**2)
         )
 
     def cost(self, begin: Counts, end: Counts) -> Array:

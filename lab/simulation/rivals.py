@@ -17,7 +17,8 @@ import ruptures
 
 from fabricheck.errors import FabricheckError
 from fabricheck.history.series import Series
-from fabricheck.trend.robust import NORMAL_MAD, Array
+from fabricheck.trend.robust import NORMAL_MAD, Array, Counts, Flags
+from simulation.equal import Sums
 from simulation.power import RECENT, Detector
 
 _RBF_PENALTY = 3.0
@@ -26,7 +27,8 @@ _PENALTY = 3.0
 _OTAVA = """
 import json, sys
 from otava.analysis import compute_change_points
-points = [compute_change_points(values)[0] for values in json.load(sys.stdin)]
+asked = json.load(sys.stdin)
+points = [compute_change_points(values, **asked["options"])[0] for values in asked["series"]]
 json.dump([[int(point.index) for point in found] for found in points], sys.stdout)
 """
 
@@ -70,7 +72,22 @@ def _kernel(kernel: str, values: Array) -> Any:
 
 
 def _otava(python: Path, recent: int, series: Sequence[Series]) -> list[list[int]]:
-    request = json.dumps([each.values.tolist() for each in series])
+    points = _of_otava(python, [each.values.tolist() for each in series])
+    return [_last(found, len(each), recent) for found, each in zip(points, series, strict=True)]
+
+
+def otava_at(python: Path, sums: Sums, nights: Counts, penalty: float) -> Flags:
+    """Whether Otava raises a point among the last values where it accepts exp(-penalty) for p."""
+    ends = nights.ravel().tolist()
+    rows = sums.values.repeat(nights.shape[1], axis=0)
+    series = [row[:end].tolist() for row, end in zip(rows, ends, strict=True)]
+    points = _of_otava(python, series, max_pvalue=float(np.exp(-penalty)))
+    raised = [bool(_last(each, end, RECENT)) for each, end in zip(points, ends, strict=True)]
+    return np.array(raised).reshape(nights.shape)
+
+
+def _of_otava(python: Path, series: list[list[float]], **options: float) -> list[list[int]]:
+    request = json.dumps({"series": series, "options": options})
     try:
         answer = subprocess.run(
             [str(python), "-c", _OTAVA], input=request, capture_output=True, text=True, check=True
@@ -81,5 +98,5 @@ def _otava(python: Path, recent: int, series: Sequence[Series]) -> list[list[int
             f"expected a Python with apache-otava at {python}, found: "
             f"{detail.strip().splitlines()[-1]}: see docs/explanation/detection.md"
         ) from error
-    points = json.loads(answer.stdout)
-    return [_last(found, len(each), recent) for found, each in zip(points, series, strict=True)]
+    points: list[list[int]] = json.loads(answer.stdout)
+    return points

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,14 @@ from simulation.power import Rate
 
 Row = dict[str, Any]
 SeedOption = Annotated[int, typer.Option(min=0, help="All values follow from it.")]
+OtavaOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PYTHON",
+        help="Python of an environment with apache-otava.",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 
 
