@@ -80,8 +80,8 @@ def _stream(
             "env",
             *(f"{name}={text}" for name, text in given.items()),
             *("srun", f"--partition={'rdma' if nodes is _RDMA_NODES else 'main'}"),
-            *(f"--nodes={len(set(places))}", f"--ntasks={len(places)}"),
-            *("--distribution=arbitrary", "--overcommit", "--mpi=pmix", "--kill-on-bad-exit=1"),
+            *(f"--ntasks={len(places)}", "--distribution=arbitrary", "--overcommit"),
+            *("--mpi=pmix", "--kill-on-bad-exit=1"),
             *(pair.program("rdma_stream"), *options, "--json", "-"),
             timeout_seconds=_SECONDS,
         )

@@ -54,7 +54,7 @@ def launch(
     return testbed.run(
         "login",
         *("env", *(f"{name}={text}" for name, text in given.items()), "srun", "--partition=rdma"),
-        *(f"--nodes={len(set(nodes))}", f"--ntasks={len(nodes)}", "--distribution=arbitrary"),
+        *(f"--ntasks={len(nodes)}", "--distribution=arbitrary"),
         *("--overcommit", "--mpi=pmix", "--kill-on-bad-exit=1"),
         *(str(folder / "rdma_stream" / "rdma_stream"), *FEW, *options),
         timeout_seconds=SECONDS,
