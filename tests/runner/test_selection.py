@@ -8,6 +8,7 @@ from tests.refusals import refused
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.config import find_system
 from fabricheck.runner.selection import RunSelection, check, job_options, lacking
+from fabricheck.schedulers import slurm
 
 SITE = """
 systems:
@@ -170,6 +171,20 @@ def test_what_jobs_ask_goes_to_the_scheduler(suite: Path, monkeypatch: pytest.Mo
     assert os.environ["FABRICHECK_TIME"] == "20m"
     assert job_options(suite, "cluster", {**NOTHING, "maxjobs": None}) == []
     assert "max_jobs" not in find_system(suite, "cluster")[1]["partitions"][0]
+
+
+def test_nodes_are_asked_for_on_the_login_node_of_the_system(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The testbed's Slurm answers nowhere else."""
+    site = suite / "sites" / "cluster.yaml"
+    site.write_text(site.read_text().replace("scheduler: local", "scheduler: slurm"))
+    asked: list[list[str]] = []
+    monkeypatch.setattr(slurm, "ask", lambda words, _: asked.append(words) or "n1 idle\nn2 idle\n")
+    chosen = {**NOTHING, "nodelist": "n1", "maxjobs": None}
+    assert job_options(suite, "cluster", chosen) == ["--job-option=--exclude=n2"]
+    assert asked[0][0].endswith("/bin/path/on-login")
+    assert asked[0][1:3] == ["cluster", "sinfo"]
 
 
 def test_what_a_scheduler_can_not_do_is_refused(suite: Path) -> None:

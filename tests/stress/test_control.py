@@ -12,13 +12,14 @@ from tests.refusals import refused
 from tests.stress.made import SESSION, block, place
 from typer.testing import CliRunner
 
+from fabricheck import schedulers
 from fabricheck.cli.stress import app
 from fabricheck.errors import FabricheckError
 from fabricheck.schedulers.local import Local, birth
 from fabricheck.schedulers.protocol import Phase
 from fabricheck.schedulers.slurm import Slurm
 from fabricheck.sites.extras import StressExtra
-from fabricheck.stress import control, state
+from fabricheck.stress import control
 from fabricheck.stress.control import Wish
 from fabricheck.stress.judged import results
 from fabricheck.stress.state import dead_nodes, job_script, scheduler_for
@@ -37,7 +38,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stand:
     on_login = bin_ / "on-login"
     on_login.write_text('#!/bin/sh\nshift; exec "$@"\n')
     on_login.chmod(0o755)
-    monkeypatch.setattr(state, "_ON_LOGIN", str(on_login))
+    monkeypatch.setattr(schedulers, "_ON_LOGIN", str(on_login))
     monkeypatch.setenv("PATH", f"{bin_}:/usr/bin:/bin")
 
     def make(name: str, text: str = "", code: int = 0) -> Path:

@@ -162,10 +162,11 @@ def run(
     system = system or system_here(SUITE)
     wanted = only.of(system)
     selection.check(SUITE, wanted)
-    options = [*jobs.options(system), *([f"--mode={mode}"] if mode else [])]
     lacking = selection.lacking(SUITE, wanted)
     if system == "testbed" and (reason := start_testbed(with_rdma=wanted.needs("rdma"))):
         lacking.insert(0, reason)
+    # The scheduler is asked for nodes, once there is one.
+    options = [*jobs.options(system), *([f"--mode={mode}"] if mode else [])]
     if mode == NIGHTLY and (night := choose(SUITE, system, wanted.benchmarks, wanted.transports)):
         wanted = replace(wanted, chosen=selected(night), resting=tuple(resting_of(night)))
         lacking += night.remarks

@@ -22,7 +22,7 @@ from fabricheck.reframe_ext.config import (
     why_lacking,
 )
 from fabricheck.reframe_ext.judged import TIME
-from fabricheck.schedulers import scheduler_of
+from fabricheck.schedulers import on_login
 from fabricheck.schedulers.protocol import ASKED
 from fabricheck.sites.extras import EnvironmentExtras
 from fabricheck.transports.families import families
@@ -141,7 +141,7 @@ def job_options(suite: Path, system: str, asked: Mapping[str, Any]) -> list[str]
     _, found = find_system(suite, system)
     of_partition: dict[tuple[str, ...], str] = {}
     for partition in found["partitions"]:
-        scheduler = scheduler_of(partition["scheduler"])
+        scheduler = on_login(partition["scheduler"], system)
         wanted = [key for key in ASKED if asked[key]]
         for key in wanted:
             if key not in scheduler.words:

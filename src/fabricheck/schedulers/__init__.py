@@ -6,10 +6,12 @@ Another one is a module beside ``slurm`` and a row here; its variables in a job 
 import re
 import shutil
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from fabricheck.nodes.names import fold
+from fabricheck.provenance import SUITE
 from fabricheck.schedulers.hosts import EACH_HOST
 from fabricheck.schedulers.hosts import HOSTS as LISTED
 from fabricheck.schedulers.local import Local
@@ -26,6 +28,7 @@ SCHEDULERS: Final[dict[str, Scheduler]] = {
     LOCAL.name: LOCAL, **ROWS, "hosts": LISTED, **PBS, **UNSEEN
 }  # fmt: skip
 LAUNCHERS: Final = {each.name: each for each in (SRUN, EACH_HOST, TM, LOCAL.launcher)}
+_ON_LOGIN: Final = str(SUITE / "bin" / "path" / "on-login")
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _LONGEST: Final = 60
 """Characters of a reason, of which schedulers show few."""
@@ -34,6 +37,11 @@ _LONGEST: Final = 60
 def scheduler_of(name: str) -> Scheduler:
     """The scheduler that ReFrame has under a name."""
     return SCHEDULERS.get(name) or Scheduler(name=name)
+
+
+def on_login(name: str, system: str) -> Scheduler:
+    """The same, whose commands run on a system's login node: the testbed has its own."""
+    return replace(scheduler_of(name), before=(_ON_LOGIN, system))
 
 
 def launcher_of(name: str) -> Launcher:

@@ -20,16 +20,15 @@ import msgspec
 from fabricheck.asking import PATIENCE
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import held
-from fabricheck.provenance import SUITE, home
+from fabricheck.provenance import home
 from fabricheck.record.entries import CaseEntry, from_line, to_line
 from fabricheck.record.write import append_whole, locked
 from fabricheck.report.files import write_whole
-from fabricheck.schedulers import scheduler_of
+from fabricheck.schedulers import on_login
 from fabricheck.schedulers.protocol import Scheduler
 
 _MOST_BYTES: Final = 64 << 20
 _TAIL: Final = 1 << 20
-_ON_LOGIN: Final = str(SUITE / "bin" / "path" / "on-login")
 _Read = TypeVar("_Read")
 _PLANNED: Final = {"scheduler", "placement", "blocks", "mixes", "seconds", "duty", "every"}
 
@@ -233,8 +232,7 @@ def places(reports: Path) -> list[StressDirectory]:
 
 def scheduler_for(plan: Mapping[str, Any], patience: float = PATIENCE) -> Scheduler:
     """The scheduler of a plan's partition, which has so many seconds for an answer."""
-    before = (_ON_LOGIN, plan["system"])
-    return replace(scheduler_of(plan["scheduler"]), before=before, patience=patience)
+    return replace(on_login(plan["scheduler"], plan["system"]), patience=patience)
 
 
 def dead_nodes(
