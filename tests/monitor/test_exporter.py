@@ -250,7 +250,8 @@ def test_ports_and_what_is_not_there(tree: Callable[[str], Tree], tmp_path: Path
     node = tree("mlx5_roce")
     exporter = Exporter("--ports", f"--state={tmp_path / 'ports.json'}")
     try:
-        assert "fabricheck_port_ecn_marked_packets_total{" in exporter.get("/metrics")[2]
+        marked = "fabricheck_port_ecn_marked_packets_total{"
+        wait_until(lambda: marked in exporter.get("/metrics")[2])
         (node.root / "proc" / "uptime").unlink()
         wait_until(lambda: "fabricheck_port_active" not in exporter.get("/metrics")[2])
         body = exporter.get("/metrics")[2]
