@@ -1,5 +1,6 @@
 """Node health on a real testbed: the node at fault is named, whatever is wrong with it."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -97,4 +98,5 @@ def test_another_mpi_on_one_node_is_named(suite: Suite) -> None:
     with replaced(suite, "n2", "/usr/bin/ompi_info", "echo Open MPI v4.0.0"):
         outcome = look(suite, "openmpi")
     assert_red(outcome, "critical", "mpi version of n2: Open MPI v4.0.0 here, Open MPI v")
+    assert any(re.search(r"Open MPI v[\d.]+ on n1$", each) for each in outcome.case["findings"])
     assert levels(outcome)["osu version"] is None
