@@ -1,8 +1,9 @@
 // A libnccl.so.2 for tests: collectives of floats over shared memory, for ranks of one host.
 // FAKE_NCCL says what goes wrong: "no id", "refuse" (the communicator is not made), and at the
 // third operation "fail" (it returns an error), "error" (an asynchronous one), "hang" (its stream
-// never ends), "stall" (the call never returns). FAKE_NCCL_SLOW is a rank whose messages take their
-// time. With NCCL_DEBUG it tells what it was told.
+// never ends), "stall" (the call never returns). Messages take their time, asleep, so that a busy
+// host changes it little; those of the rank FAKE_NCCL_SLOW take ten times as long. With NCCL_DEBUG
+// it tells what it was told.
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
@@ -34,6 +35,7 @@ struct Id {
 };
 
 constexpr int kMostRanks = 16;
+constexpr useconds_t kPoll = 50; ///< microseconds between looks at a mailbox
 
 struct Area {
     std::atomic<int> arrived;
@@ -133,7 +135,7 @@ std::vector<float> sums(const Communicator& own, std::size_t first, std::size_t 
 // The place of messages from one rank to another; waits until one is there, or none.
 char* mailbox(Communicator& own, int from, int to, bool full) {
     while (own.area->posted[from][to] != full) {
-        sched_yield();
+        usleep(kPoll);
     }
     const auto ranks = static_cast<std::size_t>(own.ranks);
     const std::size_t number =
@@ -143,9 +145,8 @@ char* mailbox(Communicator& own, int from, int to, bool full) {
 
 void take_time(const Communicator& own, std::size_t bytes) {
     const char* const slow = std::getenv("FAKE_NCCL_SLOW");
-    if (slow != nullptr && std::atoi(slow) == own.rank) {
-        usleep(static_cast<useconds_t>(200 + bytes / 500));
-    }
+    const bool is_slow = slow != nullptr && std::atoi(slow) == own.rank;
+    usleep(static_cast<useconds_t>((2000 + bytes / 250) * (is_slow ? 10 : 1)));
 }
 
 void give(Pointer receive, const std::vector<float>& values) {
