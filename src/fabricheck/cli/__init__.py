@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from fabricheck.cli.output import prepare, visible
+from fabricheck.cli.output import discard, prepare, visible
 from fabricheck.errors import (
     EXIT_BAD_INPUT,
     EXIT_FAULT,
@@ -58,10 +58,14 @@ def guarded(program: Callable[[], None]) -> int:
     # A panic of Polars is no Exception, and must not look like a verdict either.
     except BaseException as error:
         sentence, code = _meaning(error)
-        # With no standard error nobody listens, and the code stands.
+        line = visible(located(" ".join(sentence.splitlines())))
         with contextlib.suppress(OSError, ValueError):
-            line = visible(located(" ".join(sentence.splitlines())))
-            print(f"fabricheck: {line}", file=sys.stderr, flush=True)  # noqa: T201
+            print(f"fabricheck: {line}", file=sys.stderr)  # noqa: T201
+    try:
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        # With no standard error nobody listens, and the code stands.
+        discard(2)
     return code
 
 

@@ -60,9 +60,7 @@ class Output(io.TextIOWrapper):
             raise self._lost(error) from error
 
     def _lost(self, error: OSError) -> BaseException:
-        # What is still in the buffer would be tried again when Python ends, and fail again.
-        with open(os.devnull, "wb") as nothing:  # noqa: PTH123
-            os.dup2(nothing.fileno(), self.fileno())
+        discard(self.fileno())
         if error.errno == errno.EPIPE:
             # As of head: who has read enough asks for no words.
             return SystemExit(128 + signal.SIGPIPE)
@@ -70,6 +68,16 @@ class Output(io.TextIOWrapper):
             "FC2521 expected to write the whole output to standard output, found: "
             f"{error.strerror or error}: give it room, and run the command again"
         )
+
+
+def discard(descriptor: int) -> None:
+    """Let a descriptor that takes nothing lead nowhere.
+
+    What is still in its buffer would be tried again when Python ends, and fail again: from 3.13 on
+    that is an exit code of its own, 120.
+    """
+    with open(os.devnull, "wb") as nothing:  # noqa: PTH123
+        os.dup2(nothing.fileno(), descriptor)
 
 
 def prepare() -> None:

@@ -28,6 +28,7 @@ from fabricheck_testbed.options import load
 NETEM_WORDS: Final = ("loss", "delay", "reorder", "duplicate", "corrupt", "rate", "limit")
 _QUEUES: Final = ("netem", "tbf", "red", "htb")
 _QUEUE: Final = re.compile(r"qdisc (\w+) (\S+) (?:root refcnt \d+|parent \S+) *(.*)")
+_SEED: Final = re.compile(r" seed \d+")  # from iproute2 6.6 on, another one each time
 # Marks begin at 40 kB of queue, ten packets of the cable's MTU, and are certain from 120 kB on.
 # What says that it can't be marked is dropped instead.
 _RED: Final = "red limit 2mb min 40kb max 120kb avpkt 4200 burst 15 ecn probability 0.2 bandwidth"
@@ -290,7 +291,7 @@ def _active(files: Layout, end: End, target: str) -> list[str]:
     # "qdisc netem 8001: root refcnt 2 limit 1000 loss 2%"
     queues = [match.groups() for match in map(_QUEUE.match, rest) if match]
     found = [
-        f"{where}: {kind} {told.strip()}"
+        f"{where}: {kind} {_SEED.sub('', told).strip()}"
         for kind, handle, told in queues
         if kind in _QUEUES and handle != f"{fabric.USUAL_HANDLE}:"
     ]

@@ -156,9 +156,10 @@ def _clear_errors(files: Layout) -> Iterator[None]:
         yield
     except OSError as error:
         where = error.filename or files.root
+        what = error.strerror or " ".join(map(str, error.args))
         raise TestbedError(
-            f"the state directory {files.root} cannot be used: "
-            f"{error.strerror or error} ({where}); choose another with --state-dir"
+            f"the state directory {files.root} cannot be used: {what} ({where}); "
+            "choose another with --state-dir"
         ) from error
 
 
