@@ -15,7 +15,9 @@ from tests.on_testbed.rdma_batch_ends import Ends
 from fabricheck.programs.perftest.launch import perftest_options
 from fabricheck.programs.rdma_batch.launch import rdma_batch_options
 from fabricheck.programs.rdma_stream.launch import rdma_stream_options
+from fabricheck.provenance import SUITE
 from fabricheck.sites.extras import PartitionExtras
+from fabricheck.sites.files import read
 from fabricheck.transports.settings import ucx_settings
 from fabricheck_testbed import Testbed
 
@@ -95,10 +97,10 @@ def datagrams(testbed: Testbed, extras: PartitionExtras, _place: object) -> None
 
 def ucx(testbed: Testbed, extras: PartitionExtras, _place: object) -> None:
     """UCX, with what MPIs over UCX get."""
-    given = ucx_settings("rc", extras.given_ports)
+    partitions = read(SUITE / "sites" / "testbed.yaml")["systems"][0]["partitions"]
+    site = next(dict(each["env_vars"]) for each in partitions if each["name"] == "rdma")
+    given = site | ucx_settings("rc", extras.given_ports)
     variables = [f"{key}={value}" for key, value in given.items() if "LOG" not in key]
-    # As the testbed's own site: UCX aborts at the second of two equal events (sites/testbed.yaml).
-    variables.append("UCX_IB_ASYNC_EVENTS=n")
     words = ["env", *variables, "ucx_perftest", "-t", "tag_lat", "-n", "100", "-w", "10"]
     both_ends(testbed, words, [*words, "rx2"])
 
