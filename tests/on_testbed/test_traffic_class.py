@@ -101,7 +101,9 @@ def ucx(testbed: Testbed, extras: PartitionExtras, _place: object) -> None:
     site = next(dict(each["env_vars"]) for each in partitions if each["name"] == "rdma")
     given = site | ucx_settings("rc", extras.given_ports)
     variables = [f"{key}={value}" for key, value in given.items() if "LOG" not in key]
-    words = ["env", *variables, "ucx_perftest", "-t", "tag_lat", "-n", "100", "-w", "10"]
+    # Debian 13's starts MPI unless its input is a terminal.
+    words = ["sh", "-c", 'exec env "$@" </dev/ptmx', "sh", *variables, "ucx_perftest"]
+    words += ["-t", "tag_lat", "-n", "100", "-w", "10"]
     both_ends(testbed, words, [*words, "rx2"])
 
 
