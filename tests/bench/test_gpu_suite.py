@@ -129,10 +129,11 @@ def test_both_paths_are_proved_and_shown_beside_each_other(place: Path) -> None:
         ("strict", "Fake GPU"),
         ("bare", "CUDA_ERROR_NO_DEVICE"),
         ("undriven", "libcuda.so.1"),
-        ("old", "PML ucx cannot be selected"),
+        # Open MPI 4 has nothing without it, Open MPI 5 has.
+        ("old", "PML ucx cannot be selected|it is not CUDA-aware; use --path staged"),
     ],
 )
 def test_what_keeps_a_gpu_from_being_used_is_told(place: Path, name: str, words: str) -> None:
     case = cases(place)[name, "bw_device_aware"]
     assert (case["level"], case["result"]) == ("untrusted", "fail")
-    assert words in case["findings"][0]
+    assert re.search(words, case["findings"][0])

@@ -1,5 +1,6 @@
 """Ranks that do not agree, or do not answer: one sentence, and an end in bounded time."""
 
+import shlex
 import subprocess
 
 import pytest
@@ -12,6 +13,7 @@ DIFFERENT = {
     "mpi_matmul": (["-n", "100"], ["-n", "-1"]),
     "rdma_stream": (["--method", "udp", "--msg-size", "64"], ["--method", "mpi"]),
 }
+EACH = '[ "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" = 0 ] && exec "$0" $1; exec "$0" $2'
 PACED = ["--method", "udp", "--dev", "lo", "--msg-size", "64", "--send-delay", "1000"]
 STOP = 'if [ "$OMPI_COMM_WORLD_RANK" = %d ]; then (sleep 2; kill -STOP $$) & fi; exec "$@"'
 
@@ -27,8 +29,11 @@ def run(program: Build, command: list[str]) -> subprocess.CompletedProcess[str]:
 def test_options_that_differ_between_ranks_are_refused(built, name):
     program = built.of(name)
     first, second = DIFFERENT[name]
-    command = [*program.command(1, *first), ":", "-n", "1", str(program.program), *second]
-    done = run(program, command)
+    # The mpirun of Debian 13 ends with a segmentation fault at a second program after a colon.
+    command = program.command(2, *first)
+    binary = command.index(str(program.program))
+    done = run(program, [*command[:binary], "sh", "-c", EACH, str(program.program),
+                         shlex.join(first), shlex.join(second)])  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.count("start all ranks with the same options") == 1
     assert (

@@ -269,7 +269,9 @@ MPI_ABORT = (
     "[n1:7] 1 more process has sent help message help-mca-base.txt / find-available:none\n"
     '[n1:7] Set MCA parameter "orte_base_help_aggregate" to 0 to see all help messages\n'
 )
-EXPLAINED = f"mpi_probe: MPI_Bcast failed\n{FRAME}\nMPI_ABORT was invoked\n\nNOTE:\n{FRAME}\n"
+FRAMED = f"{FRAME}\nMPI_ABORT was invoked\n\nNOTE:\n{FRAME}\n"
+# The last but one line is that of Open MPI 5.
+EXPLAINED = f"mpi_probe: MPI_Bcast failed\n{FRAMED}\0Terminated\n{FRAMED}"
 SEGFAULT = "srun: error: n2: task 1: Segmentation fault"
 UCX_DIED = (
     "[rx1:318  :a:322]   ib_device.c:210  Assertion `wait_ctx->cb_id == NULL' failed\n"

@@ -216,7 +216,8 @@ def _last_words(errors: str, scheduler: Scheduler) -> str:
     """
     if died := _UCX_DIED.search(errors):
         return f"UCX: {died[1]}"
-    lines = [line.strip() for line in reversed(_FRAMED.sub("", errors).splitlines())]
+    # PRRTE's "Terminated" begins with a NUL.
+    lines = [line.strip("\0 \t") for line in reversed(_FRAMED.sub("", errors).splitlines())]
     lines = [line for line in lines if line]
     theirs = (_LAUNCHER_LINE, scheduler.own_line)
     own = (line for line in lines if not any(each.match(line) for each in theirs))
