@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 from tests.guards.suite import Outcome, Suite
 from tests.guards.test_guards import assert_red
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guards")]
 
@@ -75,7 +76,10 @@ def test_one_node_with_another_clock_and_mtu(suite: Suite) -> None:
 
 def test_a_node_that_was_not_reached_is_named(suite: Suite) -> None:
     suite.testbed.kill_daemon("slurmd.n2")
-    # Slurm sees it for itself after ten seconds, and calls it down* then.
+    # What the daemon sent last could bring back a node that is called down before.
+    state = ("sinfo", "--noheader", "--nodes=n2", "--partition=main", "--format=%T")
+    wait_until(lambda: "*" in suite.testbed.run("login", *state).stdout, "n2 is silent")
+    # Slurm does so for itself later.
     suite.testbed.run("login", "scontrol", "update", "NodeName=n2", "State=DOWN", "Reason=test")
     outcome = look(suite)
     assert_red(outcome, "critical", "launch of n2: not reached: down")

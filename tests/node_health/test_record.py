@@ -20,6 +20,14 @@ def job(tmp_path: Path) -> Path:
     return tmp_path
 
 
+NOT_LAUNCHED = """
+srun: error: Task launch for StepId=21.0 failed on node n2: Communication connection failure
+srun: error: Application launch failed: Communication connection failure
+srun: Job step aborted: Waiting up to 5 seconds for job step to finish.
+srun: error: n1: task 0: Killed
+"""
+
+
 def read(job: Path, num_nodes: int = 2, states: dict[str, str] | None = None) -> list[str]:
     nodes, _ = read_record(job, job / "err", num_nodes, lambda: states or {})
     return [facts.node for facts in nodes]
@@ -42,6 +50,12 @@ def test_a_node_without_facts_is_named(job: Path) -> None:
         "expected 2 node(s) to report their facts, found 1 and nothing from n2 (down*); "
         "last words: srun: error: Node failure on n2"
     )
+
+
+def test_the_end_of_another_node_is_not_the_last_word(job: Path) -> None:
+    (job / "node.n2").unlink()
+    (job / "err").write_text(NOT_LAUNCHED)
+    assert refusal(job).endswith("on node n2: Communication connection failure")
 
 
 def test_a_node_whose_facts_never_became_whole_is_named(job: Path) -> None:

@@ -192,7 +192,12 @@ def append(name: str, text: str) -> Callable[[Path], None]:
                    "TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n"),
             "node failure: Slurm lost a node of n1, n2",
         ),
-        (append("err", "srun: error: Node failure on n2\n"), "Slurm lost node n2"),
+        (append("err", "srun: error: Node failure on n2\n"), "Slurm lost node n2 in"),
+        (
+            append("err", "srun: error: Task launch for StepId=7.0 failed on node n2: "
+                   "Communication connection failure\n"),
+            "Slurm lost node n2 in",
+        ),
         (
             append("err", "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-21T06:00:00 DUE "
                    "TO TIME LIMIT ***\n"),

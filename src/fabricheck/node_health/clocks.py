@@ -164,13 +164,13 @@ def read_record(
     if silent or len(nodes) != num_nodes:
         raise FabricheckError(
             f"FC1504 expected {num_nodes} node(s) to report their facts, found "
-            f"{len(nodes)}{_named(silent, states())}; last words: {_last_words(stderr)}"
+            f"{len(nodes)}{_named(silent, states())}; last words: {_last_words(stderr, silent)}"
         )
     if (directory / f"{CLOCK}{PART}").exists():
+        silent = unanswered(directory)
         raise FabricheckError(
             "FC1505 expected every node to answer when asked for the time, found a survey that "
-            f"never ended{_named(unanswered(directory), states())}; last words: "
-            f"{_last_words(stderr)}"
+            f"never ended{_named(silent, states())}; last words: {_last_words(stderr, silent)}"
         )
     return tuple(nodes), read_exchange(directory)
 
@@ -180,7 +180,9 @@ def _named(silent: Iterable[str], states: Mapping[str, str]) -> str:
     return f" and nothing from {', '.join(named)}" if named else ""
 
 
-def _last_words(stderr: Path) -> str:
+def _last_words(stderr: Path, silent: Iterable[str]) -> str:
+    """The last line about a silent node, which the end of the others follows; or the last one."""
     lines = stderr.read_text(errors="replace").splitlines() if stderr.exists() else []
     said = [line.strip() for line in lines if line.strip()]
-    return said[-1] if said else "none"
+    about = re.compile(rf"\b({'|'.join(map(re.escape, silent)) or '$.'})\b")
+    return ([line for line in said if about.search(line)] or said or ["none"])[-1]

@@ -81,7 +81,9 @@ class Slurm(Scheduler):
     # "JOB 7 ON n1 CANCELLED ... DUE TO NODE FAILURE" names the node that ran the batch script, not
     # the one that failed; srun names that one.
     node_fault: ClassVar[re.Pattern[str]] = re.compile(r"DUE TO NODE FAILURE|NODE_FAIL", re.I)
-    lost_node: ClassVar[re.Pattern[str]] = re.compile(r"Node failure on (\S+)")
+    lost_node: ClassVar[re.Pattern[str]] = re.compile(
+        r"(?:Node failure on|Task launch for \S+ failed on node(?= \S+: Communication)) ([^\s:]+)"
+    )
     # srun may see a node's end before Slurm does; it counts the nodes of the step from 0 then.
     lost_place: ClassVar[re.Pattern[str]] = re.compile(r"io error with slurmstepd on node (\d+)")
     time_limit: ClassVar[re.Pattern[str]] = re.compile(r"DUE TO TIME LIMIT", re.I)
