@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from tests.bench.allreduce import LOSSLESS, SMALL, TIMEOUT, codes, ended
+from tests.ports import port_of
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -300,23 +302,10 @@ def test_a_redis_that_is_lost_while_ranks_wait_is_told(start, redis):
     assert f"Redis at 127.0.0.1:{port} is lost" in done[0].stderr
 
 
-def listening_port(process: subprocess.Popen[str]) -> int:
-    """The port at which a process waits for TCP connections."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        links = [str(link.readlink()) for link in Path(f"/proc/{process.pid}/fd").iterdir()]
-        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and f"socket:[{fields[9]}]" in links:
-                return int(fields[1].split(":")[1], 16)
-        time.sleep(0.05)
-    raise AssertionError("it waits for nobody")
-
-
 def test_strangers_who_say_nothing_do_not_hold_the_meeting(start, tmp_path):
     """Five of them: more than the patience of 3 s has seconds. What ranks meet by is private."""
     first = start(1, "--size", "2", *SMALL, "ring")
-    port = listening_port(first[0])
+    port = wait_until(lambda: port_of(first[0].pid), "its port")
     assert {path.stat().st_mode & 0o077 for path in tmp_path.iterdir()} == {0}
     with contextlib.ExitStack() as strangers:
         for _ in range(5):

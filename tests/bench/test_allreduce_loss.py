@@ -7,11 +7,12 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from tests.bench.allreduce import COMMON, LOSSLESS, codes, ended
 from tests.bench.conftest import build
+from tests.ports import port_of
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -170,23 +171,11 @@ def test_a_bound_that_is_too_short_ends_stages_and_the_time_is_bounded(start, tm
     assert int(counts["sums_skipped"]) > 0
 
 
-def udp_port(process: subprocess.Popen[str]) -> int:
-    """The port of the one socket for UDP that a process has."""
-    inodes = {str(link.readlink()) for link in Path(f"/proc/{process.pid}/fd").iterdir()}
-    for line in Path("/proc/net/udp").read_text().splitlines()[1:]:
-        fields = line.split()
-        if f"socket:[{fields[9]}]" in inodes:
-            return int(fields[1].split(":")[1], 16)
-    return 0
-
-
 def test_foreign_packets_are_counted_and_never_summed(start, tmp_path):
     """Noise, and headers of another version, another run, and another sender than they name."""
     path = tmp_path / "x.json"
     job = start(2, *LOSSLESS, "--time-budget", "3", "--json", str(path), "optireduce")
-    deadline = time.monotonic() + 20
-    while not (port := udp_port(job[0])) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    port = wait_until(lambda: port_of(job[0].pid, "udp"), "its port")
     header = bytes([0xA7, 0x30, 1]) + bytes(12) + b"\x01"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
         for packet in (b"", b"noise", header[:15], b"\xa7\x40" + header[2:], header + bytes(1400)):

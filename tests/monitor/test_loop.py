@@ -26,6 +26,7 @@ from tests.monitor.test_dashboard import ASKING
 from tests.monitor.test_exporter import Exporter
 from tests.monitor.test_last_run import night
 from tests.monitor.test_rules import PLACE
+from tests.ports import port_of
 from tests.report import sample as reports
 from tests.stress.made import block, place
 from tests.waiting import wait_until
@@ -111,7 +112,7 @@ def serving(
         )
     stack.callback(process.wait)
     stack.callback(process.terminate)
-    port = wait_until(lambda: _port(process.pid))
+    port = wait_until(lambda: port_of(process.pid))
     wait_until(lambda: _ready(port))
     return port, process.pid
 
@@ -186,20 +187,6 @@ def _program(name: str) -> Path:
     found = shutil.which(name, path=f"{TOOLS}:{os.environ['PATH']}")
     assert found, f"expected {name}: run ci/setup test"
     return Path(found)
-
-
-def _port(pid: int) -> int:
-    """The port on which a process listens; 0 as long as it doesn't."""
-    sockets = {
-        str(link.readlink())[8:-1]
-        for link in Path(f"/proc/{pid}/fd").iterdir()
-        if link.is_symlink() and str(link.readlink()).startswith("socket:")
-    }
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        words = line.split()
-        if words[3] == "0A" and words[9] in sockets:
-            return int(words[1].split(":")[1], 16)
-    return 0
 
 
 @pytest.fixture
