@@ -5,7 +5,6 @@ import json
 import os
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 
 import pytest
