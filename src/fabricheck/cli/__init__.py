@@ -58,8 +58,8 @@ def guarded(program: Callable[[], None]) -> int:
     # A panic of Polars is no Exception, and must not look like a verdict either.
     except BaseException as error:
         sentence, code = _meaning(error)
-        line = visible(located(" ".join(sentence.splitlines())))
         with contextlib.suppress(OSError, ValueError):
+            line = visible(located(" ".join(sentence.splitlines())))
             print(f"fabricheck: {line}", file=sys.stderr)  # noqa: T201
     try:
         sys.stderr.flush()

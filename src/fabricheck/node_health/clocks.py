@@ -184,5 +184,6 @@ def _last_words(stderr: Path, silent: Iterable[str]) -> str:
     """The last line about a silent node, which the end of the others follows; or the last one."""
     lines = stderr.read_text(errors="replace").splitlines() if stderr.exists() else []
     said = [line.strip() for line in lines if line.strip()]
-    about = re.compile(rf"\b({'|'.join(map(re.escape, silent)) or '$.'})\b")
-    return ([line for line in said if about.search(line)] or said or ["none"])[-1]
+    names = [re.compile(rf"\b{re.escape(node)}\b") for node in silent]
+    about = [line for line in said if any(name.search(line) for name in names)]
+    return (about or said or ["none"])[-1]
