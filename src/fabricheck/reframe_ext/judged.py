@@ -29,6 +29,7 @@ from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
+from fabricheck.launch.awake import keep_awake
 from fabricheck.launch.disturbance import NOTICED, find_disturbances
 from fabricheck.launch.judging import (
     fabric_of,
@@ -239,6 +240,12 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
     def look_at_the_clock(self) -> None:
         """Let the script say when it began and ended."""
         self.prerun_cmds: list[str] = [*LOOK, *self.prerun_cmds]
+
+    @run_before("run")
+    def keep_nodes_awake(self) -> None:
+        """Let no CPU sleep where the nodes are parts of this machine."""
+        if "shared_cores" in self.current_partition.features:
+            keep_awake()
 
     @run_before("sanity")
     def take_times(self) -> None:
