@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from fabricheck.launch.awake import keep_awake
 from fabricheck.programs.allreduce_lab.entries import MODELS, NETWORKS
 from fabricheck.programs.allreduce_lab.read import time_to
 from fabricheck.provenance import SUITE
@@ -303,6 +304,7 @@ def main() -> None:
     asked = parser.parse_args()
     KEPT.parent.mkdir(exist_ok=True)
     if asked.program:
+        keep_awake()
         with testbed(4) as (nodes, folder):
             lab = Lab(nodes, asked.program.resolve(), folder)
             for _ in range(asked.runs):
