@@ -6,6 +6,7 @@ import itertools
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,19 +50,29 @@ class Build:
             pytest.skip(f"{name} was not built: see what cmake said of the library it needs")
         return other
 
-    def command(self, ranks: int, *arguments: str) -> list[str]:
-        return [*LAUNCHERS[self.mpi], "-n", str(ranks), str(self.program), *arguments]
+    def command(self, ranks: int, *arguments: str, through: Sequence[str] = ()) -> list[str]:
+        launch = [*LAUNCHERS[self.mpi], "-n", str(ranks)]
+        return [*launch, *through, str(self.program), *arguments]
 
     def run(self, ranks: int, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
-        """Run the program over shared memory with that many ranks."""
-        return subprocess.run(
-            self.command(ranks, *arguments),
-            env=self.environment(**environment),
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            check=False,
-        )
+        """Run the program over shared memory with that many ranks.
+
+        The ranks write standard error to a file: forwarding both streams, the launcher of Open MPI
+        5.0.7 put a piece of one into the other in 16 of 1,329 starts beside two busy loops, and
+        in none of as many that forwarded one.
+        """
+        with tempfile.NamedTemporaryFile("r") as errors:
+            apart = ["sh", "-c", f'exec "$@" 2>>{errors.name}', "sh"]
+            done = subprocess.run(
+                self.command(ranks, *arguments, through=apart),
+                env=self.environment(**environment),
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT,
+                check=False,
+            )
+            done.stderr = errors.read() + done.stderr
+        return done
 
     def run_alone(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
         """Run the program without a launcher, as a world of one rank."""
