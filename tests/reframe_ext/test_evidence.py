@@ -273,6 +273,7 @@ MPI_ABORT = (
     "Terminated\nsrun: error: n2: task 1: Exited with code 1\n"
     "[n1:7] 1 more process has sent help message help-mca-base.txt / find-available:none\n"
     '[n1:7] Set MCA parameter "orte_base_help_aggregate" to 0 to see all help messages\n'
+    "[n1:7] PMIX ERROR: PMIX_ERR_UNREACH in file ../../../src/server/pmix_server.c at line 3184\n"
 )
 FRAMED = f"{FRAME}\nMPI_ABORT was invoked\n\nNOTE:\n{FRAME}\n"
 # The last but one line is that of Open MPI 5.

@@ -40,11 +40,13 @@ _WRONG_DATA = re.compile(r"wrong data at .*")
 # Debian's Open MPI below a PMI that it doesn't speak doesn't even make a world of one.
 _NO_WORLD = re.compile(r"MPI_COMM_WORLD has (?P<size>\d+)|OPAL ERROR: Unreachable.*")
 # "Terminated" is what the wrapper's shell says of a program that the scheduler has ended, the line
-# on a BTL is what Open MPI was asked to say, those on help what it says of messages before, and
-# that on a node what MPICH says of an abort, and those on coll who serves collectives.
+# on a BTL is what Open MPI was asked to say, those on help what it says of messages before,
+# PMIX's that its server lost a rank which had ended, that on a node what MPICH says of an abort,
+# and those on coll who serves collectives.
 _LAUNCHER_LINE = re.compile(
     r"(mpirun|mpiexec)\b.*:|Terminated$|\[\S+\] (mca: bml: Using |coll:|\(\d+/MPI_COMM)"
-    r"|Abort\(\d+\) on node \d+ .*called MPI_Abort|\[\S+\] (Set MCA parameter|\d+ more process)"
+    r"|Abort\(\d+\) on node \d+ .*called MPI_Abort"
+    r"|\[\S+\] (Set MCA parameter|\d+ more process|PMIX ERROR: )"
 )
 _FRAMED = re.compile(
     r"^-{60,}\n\s*(?P<first>.*?)(?:\n\s*\n.*?)?\n-{60,}(?:\n|\Z)", re.MULTILINE | re.DOTALL
