@@ -70,6 +70,33 @@ def test_a_good_case_ends_with_0(fabricheck, record):
     assert "=> nothing is wrong: bw mpich rc-2n is good\n" in out
 
 
+def at(document, session, time):
+    for entry in (*document["cases"], document["end"]):
+        entry.update(session=session, time=f"2026-11-21T{time}:10+00:00")
+    return document
+
+
+def test_what_was_measured_since_the_night_is_explained(fabricheck, tmp_path):
+    night = at(layered.layered(), "night", "03:00")
+    night["end"]["info"]["kind"] = "nightly"
+    sample.write(night, tmp_path)
+    red = at(layered.layered(), "red", "09:00")
+    layered.redden(red, "bw", "mpich")
+    sample.write(layered.drop(red, "latency", "ucx_tag_lat"), tmp_path)
+    skipped = at(layered.layered(), "skipped", "10:00")
+    sample.find(skipped, "bw", "mpich", "rc-2n").update(result="skip", **sample.UNMEASURED)
+    sample.write(layered.drop(skipped, "latency"), tmp_path)
+
+    def lines(*words):
+        return fabricheck("explain", *words, "--perflogs", tmp_path)[1].splitlines()
+
+    first, *_, last = lines("bw", "mpich")
+    assert first.endswith("critical")
+    assert last.endswith("run red; before: good in night night")
+    assert lines("latency", "mpich")[-1].partition(", ")[2].startswith("night night; newer: ")
+    assert lines("bw", "mpich", "--session", "night")[0].endswith("good")
+
+
 def test_a_node_that_stands_out_is_named(fabricheck, tmp_path):
     document = layered.layered()
     for name, environ, nodes in (

@@ -46,6 +46,14 @@ def test_where_the_layer_is_open_the_next_step_is_to_find_it(judged):
     assert 'fabricheck explain "latency openmpi rc-2n"' in headline(*judged(document)).next
 
 
+def test_no_layers_are_compared_of_a_case_that_has_none(judged):
+    document = sample.report()
+    entry = sample.find(document, "transport_order", "mpich", "tcp-2n")
+    sample.set_point(entry, "ratio_p50_1MiB", 0.4, "critical")
+    sample.fail(document, entry, "performance", "0.4 is below 1", findings=("0.4 is below 1",))
+    assert headline(*judged(document)).next == "Next: read its causes"
+
+
 def test_a_slow_card_comes_before_all_else():
     run = run_of(night({PORTS[1]: 0.5}))
     told = headline(run, summarise(run))

@@ -1,5 +1,6 @@
 """``fabricheck explain``: the layers below a case, and the one in which it went wrong."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -9,11 +10,12 @@ from rich.text import Text
 from fabricheck.cli.console import open_console, open_table
 from fabricheck.cli.options import Asked, JsonOption, gathered
 from fabricheck.cli.output import picked, write_json
+from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.measures.metrics import size_label
 from fabricheck.record.entries import Sample
 from fabricheck.report.layer_comparison import LayerComparison, LayerRow, compare_layers, find_case
-from fabricheck.report.run import ReportedRun
+from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.units import times, with_unit
 
 _PIPE_WIDTH = 200
@@ -37,7 +39,8 @@ def explain(
 ) -> None:
     """Line up verbs, UCX and MPI on the path of a case, and name the layer at fault.
 
-    Any words that match exactly one case are enough.
+    Any words that match exactly one case are enough. A run that measured it since the last
+    night is explained instead, unless --session names another.
 
     Exit code 0: the layer at fault is named, or nothing is wrong. 1: the layer is not known
     yet, and the output names what to measure. 2: no such case or session.
@@ -50,16 +53,35 @@ def explain(
 
         fabricheck explain bw openmpi rc-2n --json | jq .places
     """
-    run = asked.run()
-    found = compare_layers(run, find_case(run, " ".join(case), partition))
+    run, chosen, before = _measured_last(asked, " ".join(case), partition)
+    found = compare_layers(run, chosen)
     if machine:
         write_json(_as_json(run, found))
     else:
-        _show(run, found)
+        _show(run, found, before)
     raise typer.Exit(0 if found.diagnosis.settled else 1)
 
 
-def _show(run: ReportedRun, found: LayerComparison) -> None:
+def _measured_last(
+    asked: Asked, words: str, partition: str
+) -> tuple[ReportedRun, ReportedCase, str]:
+    """The newest run that measured the case, the case, and what the last night found before it."""
+    night = asked.run()
+    for newer in reversed(night.newer):
+        run = replace(asked, session=newer.session).run()
+        try:
+            case = find_case(run, words, partition)
+        except FabricheckError:  # its message would be of that run alone
+            continue
+        if not case.status.measured:
+            continue
+        earlier = [e for e in night.cases if (e.title, e.partition) == (case.title, case.partition)]
+        before = f"; before: {earlier[0].status} in {night.kind} {night.session}" if earlier else ""
+        return run, case, before
+    return night, find_case(night, words, partition), ""
+
+
+def _show(run: ReportedRun, found: LayerComparison, before: str) -> None:
     console = open_console(_PIPE_WIDTH)
     case = found.case
     nodes = f", nodes {', '.join(case.nodes)}" if case.nodes else ""
@@ -73,7 +95,7 @@ def _show(run: ReportedRun, found: LayerComparison) -> None:
     console.print()
     for sentence in _conclusions(found):
         console.print(sentence, soft_wrap=True)
-    console.print(f"record  {run.path}, {run.which}", soft_wrap=True)
+    console.print(f"record  {run.path}, {run.which}{before}", soft_wrap=True)
 
 
 def _table(found: LayerComparison) -> Table:

@@ -12,6 +12,7 @@ from typing import Final
 
 from fabricheck.nodes.names import fold
 from fabricheck.record.entries import NIGHT
+from fabricheck.report.layer_comparison import has_layers
 from fabricheck.report.run import ReportedRun
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Problem, Summary, counted
@@ -131,8 +132,8 @@ def _about(problem: Problem, run: ReportedRun) -> tuple[str, str]:
         return "propose references", f"fabricheck baseline propose --system {case.system}"
     if case.output and (not problem.status.measured or not case.placement):
         return "read its log", f"tail -n 40 {shlex.quote(case.output)}/*.err"
-    if not case.placement or problem.status is Status.UNJUDGED:
-        imported = "compare two periods of it", "fabricheck accept --help"
-        return imported if case.placement else ("read its causes", "")
+    if case.placement and problem.status is Status.UNJUDGED:
+        return "compare two periods of it", "fabricheck accept --help"
     session = "" if run.kind == NIGHT else f" --session {run.session}"
-    return "compare the layers", f'fabricheck explain "{case.title}"{session}'
+    compare = "compare the layers", f'fabricheck explain "{case.title}"{session}'
+    return compare if has_layers(case) else ("read its causes", "")

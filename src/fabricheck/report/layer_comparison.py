@@ -103,20 +103,25 @@ def find_case(run: ReportedRun, text: str, partition: str = "") -> ReportedCase:
     )
 
 
+def has_layers(case: ReportedCase) -> bool:
+    """Whether the case belongs to a layer, so that those below it can be compared."""
+    benchmark = REGISTRY.get(case.benchmark)
+    return benchmark is not None and bool(_layer(benchmark)) and case.transport in TRANSPORTS
+
+
 def compare_layers(run: ReportedRun, case: ReportedCase) -> LayerComparison:
     """Line up a case with the layers below it, and name the one at fault.
 
     Raises:
         FabricheckError: if the case belongs to no layer.
     """
-    benchmark = REGISTRY.get(case.benchmark)
-    transport = TRANSPORTS.get(case.transport)
-    if benchmark is None or transport is None or not _layer(benchmark):
+    if not has_layers(case):
         raise FabricheckError(
             "FC2104 expected a case of MPI, UCX or verbs on a path between ranks, found "
             f"{case.title}, which has no layers below it: its findings stand in fabricheck report"
         )
-    *below, own = _layers(case, benchmark)
+    transport = TRANSPORTS[case.transport]
+    *below, own = _layers(case, REGISTRY[case.benchmark])
     members = {layer: _members(run, case, layer) for layer in below}
     states = {layer: _state(found, case) for layer, found in members.items()}
     states[own] = _STATES.get(case.status, LayerState.ABSENT)
@@ -178,13 +183,7 @@ def clause(run: ReportedRun, cases: Sequence[ReportedCase]) -> str:
 
 
 def _is_mpi(case: ReportedCase) -> bool:
-    benchmark = REGISTRY.get(case.benchmark)
-    return (
-        benchmark is not None
-        and isinstance(benchmark, MpiBenchmark)
-        and _layer(benchmark) is not None
-        and case.transport in TRANSPORTS
-    )
+    return has_layers(case) and isinstance(REGISTRY[case.benchmark], MpiBenchmark)
 
 
 def _layer(benchmark: Benchmark) -> Layer | None:
