@@ -59,10 +59,11 @@ class Build:
 
         The ranks write standard error to a file: forwarding both streams, the launcher of Open MPI
         5.0.7 put a piece of one into the other in 16 of 1,329 starts beside two busy loops, and
-        in none of as many that forwarded one.
+        in none of as many that forwarded one. They keep the launcher's pipe, as 3: where it was
+        closed before a rank failed, the launcher did not end in 5 of 104 starts, else in 0 of 211.
         """
         with tempfile.NamedTemporaryFile("r") as errors:
-            apart = ["sh", "-c", f'exec "$@" 2>>{errors.name}', "sh"]
+            apart = ["sh", "-c", f'exec "$@" 3>&2 2>>{errors.name}', "sh"]
             done = subprocess.run(
                 self.command(ranks, *arguments, through=apart),
                 env=self.environment(**environment),
