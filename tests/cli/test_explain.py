@@ -70,20 +70,14 @@ def test_a_good_case_ends_with_0(fabricheck, record):
     assert "=> nothing is wrong: bw mpich rc-2n is good\n" in out
 
 
-def at(document, session, time):
-    for entry in (*document["cases"], document["end"]):
-        entry.update(session=session, time=f"2026-11-21T{time}:10+00:00")
-    return document
-
-
 def test_what_was_measured_since_the_night_is_explained(fabricheck, tmp_path):
-    night = at(layered.layered(), "night", "03:00")
+    night = sample.at(layered.layered(), "night", "2026-11-21T03:00:10+00:00")
     night["end"]["info"]["kind"] = "nightly"
     sample.write(night, tmp_path)
-    red = at(layered.layered(), "red", "09:00")
+    red = sample.at(layered.layered(), "red", "2026-11-21T09:00:10+00:00")
     layered.redden(red, "bw", "mpich")
     sample.write(layered.drop(red, "latency", "ucx_tag_lat"), tmp_path)
-    skipped = at(layered.layered(), "skipped", "10:00")
+    skipped = sample.at(layered.layered(), "skipped", "2026-11-21T10:00:10+00:00")
     sample.find(skipped, "bw", "mpich", "rc-2n").update(result="skip", **sample.UNMEASURED)
     sample.write(layered.drop(skipped, "latency"), tmp_path)
 
@@ -95,6 +89,7 @@ def test_what_was_measured_since_the_night_is_explained(fabricheck, tmp_path):
     assert last.endswith("run red; before: good in night night")
     assert lines("latency", "mpich")[-1].partition(", ")[2].startswith("night night; newer: ")
     assert lines("bw", "mpich", "--session", "night")[0].endswith("good")
+    assert json.loads("".join(lines("bw", "mpich", "--json")))["session"] == "red"
 
 
 def test_a_node_that_stands_out_is_named(fabricheck, tmp_path):

@@ -81,6 +81,13 @@ def run_of(cases: list[Entry]) -> Run:
     return {"cases": cases, "end": {**end, "announced": len(cases), "info": info}}
 
 
+def at(run: Run, session: str, time: str) -> Run:
+    """The same run as a session of another name, all of which was recorded at one time."""
+    for entry in (*run["cases"], run["end"]):
+        entry.update(session=session, time=time)
+    return run
+
+
 def entry_of(name: str, environ: str, **values: Any) -> Entry:
     kind = name.partition(" ")[0]
     return {

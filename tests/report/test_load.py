@@ -221,9 +221,9 @@ def test_a_damaged_line_makes_the_record_incomplete(write):
 
 def at(tmp_path, session, time, cmdline_kind="", **values):
     """A session of one benchmark that ended at a time; a mode of ReFrame tells its kind."""
-    document = sample.report("barrier")
+    document = sample.at(sample.report("barrier"), session, f"{time}T05:44:10+00:00")
     for entry in (*document["cases"], document["end"]):
-        entry.update(session=session, time=f"{time}T05:44:10+00:00", **values)
+        entry.update(values)
     if cmdline_kind:
         document["end"]["info"]["kind"] = cmdline_kind
     return document

@@ -145,6 +145,7 @@ def _conclusions(found: LayerComparison) -> list[str]:
 def _as_json(run: ReportedRun, found: LayerComparison) -> dict[str, Any]:
     return {
         "report": str(run.path),
+        "session": run.session,
         "case": found.case.title,
         **picked(found.case, "status system partition nodes causes"),
         **picked(found.diagnosis, "places sentence settled unmeasured"),
