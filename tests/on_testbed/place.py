@@ -16,9 +16,17 @@ ENVIRONS = ("openmpi", "mpich", "builtin")
 
 
 class Place:
-    """A repository of a site: the testbed's partition of Ethernet, by another scheduler."""
+    """A repository of a site: one of the testbed's partitions, by another scheduler.
 
+    Attributes:
+        part: the partition.
+        environs: its environments, as of a machine without a scheduler.
+        tools: features of the one without MPI, beside those.
+    """
+
+    part = "main"
     environs = ENVIRONS
+    tools: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -54,14 +62,13 @@ class Place:
             yaml.safe_load((SUITE / "sites" / f"{name}.yaml").read_text())
             for name in ("testbed", "local")
         )
-        main = next(each for each in testbed["systems"][0]["partitions"] if each["name"] == "main")
-        kept = {key: main["extras"][key] for key in main["extras"] if key != "stress"}
+        [part] = (x for x in testbed["systems"][0]["partitions"] if x["name"] == self.part)
+        kept = {key: part["extras"][key] for key in part["extras"] if key != "stress"}
         kept.pop("allocation")
         environs = list(self.environs)
         partition = {
-            "name": "main",
+            **{key: part[key] for key in ("name", "features", "env_vars") if key in part},
             "environs": environs,
-            "features": main["features"],
             "extras": {**kept, **extras},
             **own,
         }
@@ -78,10 +85,11 @@ class Place:
             for each in local["environments"]
             if each["name"] in environs
         ]
-        return {
-            "systems": [system],
-            "environments": [each | {"target_systems": [self.system]} for each in named],
-        }
+        for each in named:
+            each["target_systems"] = [self.system]
+            if each["name"] == "builtin":
+                each["features"] = [*each["features"], *self.tools]
+        return {"systems": [system], "environments": named}
 
     def run(self, *words: str, command: str = "run") -> list[CaseEntry]:
         """Run checks, and again where other work disturbed them."""

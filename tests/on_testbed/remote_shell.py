@@ -1,7 +1,8 @@
 """A remote shell for namespaces of one machine, where no sshd is: a socket file stands for a host.
 
-usage: remote_shell.py --serve FOLDER HOST        on the host
-       remote_shell.py HOST COMMAND ...           FOLDER is that of this file's link, or of $FOLDER
+usage: remote_shell.py --serve FOLDER HOST [WORD ...]   on the host, or where WORDs before a command
+                                                       run it there
+       REMOTE=FOLDER remote_shell.py HOST COMMAND ...
 The streams of the caller are handed over, so that a command reads and writes them itself.
 """
 
@@ -10,28 +11,29 @@ import socket
 import struct
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 STREAMS = 3
 LONGEST = 1 << 20
 
 
-def serve(place: Path) -> None:
+def serve(place: Path, through: Sequence[str]) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(place))
         server.listen(64)
         while True:
             client, _ = server.accept()
             if os.fork() == 0:
-                run(client)
+                run(client, through)
                 os._exit(0)
             client.close()
 
 
-def run(client: socket.socket) -> None:
+def run(client: socket.socket, through: Sequence[str]) -> None:
     command, streams, _, _ = socket.recv_fds(client, LONGEST, STREAMS)
     done = subprocess.run(
-        ["sh", "-c", command.decode()],
+        [*through, "sh", "-c", command.decode()],
         stdin=streams[0],
         stdout=streams[1],
         stderr=streams[2],
@@ -57,7 +59,7 @@ def call(place: Path, command: str) -> int:
 
 if __name__ == "__main__":
     if sys.argv[1] == "--serve":
-        serve(Path(sys.argv[2]) / sys.argv[3])
+        serve(Path(sys.argv[2]) / sys.argv[3], sys.argv[4:])
     else:
         # As ssh does: its words, one after the other, are a line for a shell.
         sys.exit(call(Path(os.environ["REMOTE"]) / sys.argv[1], " ".join(sys.argv[2:])))
