@@ -70,6 +70,19 @@ def test_events_and_sparklines_say_since_when_by_how_much_and_on_what(page, part
     assert told in section(page, part)
 
 
+def test_what_nobody_measures_any_more_has_changed(judged):
+    run, summary = judged(sample.report("latency"))
+    past = nights.past_of(run, nights.series_of(run))
+    nothing = "Nothing in the last 30 days"
+    assert nothing in section(render(run, summary, past), "changed")
+    for count, told in ((2, "No value of tcp 1 any more"), (14, "Nor of 2 others: ")):
+        lost = tuple(f"tcp {number}" for number in range(count))
+        silent = dataclasses.replace(past, trend=dataclasses.replace(past.trend, lost=lost))
+        found = section(render(run, summary, silent), "changed")
+        assert told in found
+        assert nothing not in found
+
+
 def test_more_than_three_events_are_folded(judged):
     run, summary = judged(sample.report("latency"))
     past = nights.past_of(run, nights.series_of(run, factor=nights.slower_over_tcp))

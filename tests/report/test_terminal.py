@@ -129,6 +129,18 @@ def test_columns_name_their_partition_where_there_are_several(judged):
     assert "testbed:other mpich" in shown(*judged(document))
 
 
+def test_long_names_of_environments_stay_whole(judged):
+    document = sample.report("latency")
+    for entry in document["cases"]:
+        entry["environ"] = f"gcc-13-with-all-that-a-site-loads-{entry['environ']}"
+    text = shown(*judged(document))
+    heads = re.search(r"\n((?: +gcc.*\n)(?: .*\n)+)benchmark", text)[1].splitlines()
+    start, second = (found.start() for found in re.finditer("gcc", heads[0]))
+    for part, name in ((slice(start, second), "mpich"), (slice(second, None), "openmpi")):
+        words = "".join(line[part].strip() for line in heads)
+        assert words == f"gcc-13-with-all-that-a-site-loads-{name}"
+
+
 def test_a_cell_of_several_cases_shows_the_worst_and_their_number(judged):
     document = sample.with_critical()
     again = dict(sample.find(sample.report(), "latency", "openmpi", "tcp-2n"), id="again")

@@ -143,7 +143,8 @@ def _of_history(run: ReportedRun, view: HistoryView) -> dict[str, Any]:
     names = {"trend": explorer.TREND, "curve": explorer.CURVE, "statistics": explorer.STATISTICS}
     return {
         "history_verdict": past.history_verdict(view),
-        "nodes": [line for each in view.nodes for line in node_words(each)],
+        "changed": [line for each in view.nodes for line in node_words(each)],
+        "lost": view.trend.lost,
         "accusations": view.accusations,
         "events": events,
         "open_events": OPEN_EVENTS,

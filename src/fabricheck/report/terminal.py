@@ -118,7 +118,7 @@ def _show_matrix(run: ReportedRun, cards: Sequence[CardTable], console: Console)
         layout = _Layout.of(matrix, console)
         for columns in _column_groups(matrix, layout.fitting):
             console.print()
-            console.print(_head(matrix, columns, layout), no_wrap=True)
+            console.print(_head(matrix, columns, layout))
             console.print(_table(matrix, columns, layout, console))
     tables, more = worst_tables(cards)
     for each in tables:
@@ -174,18 +174,15 @@ def _column_groups(matrix: Matrix, fitting: int) -> list[list[Column]]:
     return [group for group in groups if group]
 
 
-def _head(matrix: Matrix, columns: Sequence[Column], layout: _Layout) -> Text:
+def _head(matrix: Matrix, columns: Sequence[Column], layout: _Layout) -> Table:
     """The environments, each above its columns."""
-    line = Text(" " * (layout.names + _UNIT_WIDTH + 2))
+    head = Table.grid(padding=(0, 1, 0, 0))
+    head.add_column(width=layout.names + _UNIT_WIDTH + 1)
     spans = Counter(matrix.column_words(column) for column in columns)
-    for number, (words, span) in enumerate(spans.items(), 1):
-        name = Text(words, "bold")
-        if number < len(spans):
-            room = span * (layout.cell + 1)
-            name.truncate(room - 1, overflow="ellipsis")
-            name.pad_right(room - name.cell_len)
-        line.append_text(name)
-    return line
+    for span in spans.values():
+        head.add_column(width=span * (layout.cell + 1) - 1, overflow="fold", style="bold")
+    head.add_row("", *spans)
+    return head
 
 
 def _table(matrix: Matrix, columns: Sequence[Column], layout: _Layout, console: Console) -> Table:
