@@ -42,11 +42,13 @@ _NO_WORLD = re.compile(r"MPI_COMM_WORLD has (?P<size>\d+)|OPAL ERROR: Unreachabl
 # "Terminated" is what the wrapper's shell says of a program that the scheduler has ended, the line
 # on a BTL is what Open MPI was asked to say, those on help what it says of messages before,
 # PMIX's that its server lost a rank which had ended, that on a node what MPICH says of an abort,
-# and those on coll who serves collectives.
+# those on coll who serves collectives, and the last ones what Docker and Podman advise who were
+# given an option that they don't know.
 _LAUNCHER_LINE = re.compile(
     r"(mpirun|mpiexec)\b.*:|Terminated$|\[\S+\] (mca: bml: Using |coll:|\(\d+/MPI_COMM)"
     r"|Abort\(\d+\) on node \d+ .*called MPI_Abort"
     r"|\[\S+\] (Set MCA parameter|\d+ more process|PMIX ERROR: )"
+    r"|(Run|See) '.* --help'|Usage: "
 )
 _FRAMED = re.compile(
     r"^-{60,}\n\s*(?P<first>.*?)(?:\n\s*\n.*?)?\n-{60,}(?:\n|\Z)", re.MULTILINE | re.DOTALL
