@@ -287,10 +287,6 @@ UCX_DIED = (
 )
 ALONE = "mpi_probe: latency needs exactly two ranks, but MPI_COMM_WORLD has 1 (a launcher"
 UNREACHABLE = "[n2:27] OPAL ERROR: Unreachable in file x.c at line 112"
-DOCKER = (
-    "unknown flag: --env-host\n\nUsage:  docker run [OPTIONS] IMAGE [COMMAND] [ARG...]\n\n"
-    "Run 'docker run --help' for more information\n"
-)
 EXITED = "\nsrun: error: n2: task 1: Exited with exit code 2\n"
 WRONG_DATA = "mpi_probe: wrong data at 2 bytes: rank 1, expected 17, found 0\n"
 OTHER_PMI = ".*correct extras.pmi of the environment"
@@ -300,7 +296,7 @@ OTHER_PMI = ".*correct extras.pmi of the environment"
     ("end", "errors", "objection"),
     [
         ("exit 1", MPI_ABORT, ".*last words: mpi_probe: out of luck$"),
-        ("exit 125", DOCKER, ".*last words: unknown flag: --env-host$"),
+        ("exit 125", "no -x\n\nUsage:  do\n\nRun 'do --help' for more\n", ".*words: no -x$"),
         ("exit 139", f"{SEGFAULT}\n\n", f".*last words: {SEGFAULT}$"),
         ("exit 134", UCX_DIED, ".*last words: UCX: ib_device.c:210  Assertion .* failed$"),
         ("exit 1", EXPLAINED, ".*last words: mpi_probe: MPI_Bcast failed$"),

@@ -1,10 +1,15 @@
 import io
+import os
+import signal
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fabricheck.errors import Terminated
 from fabricheck.record.costs import Cost, Key
-from fabricheck.runner.live import RunStanding, follow
+from fabricheck.runner.live import RunStanding, follow, started
 
 LATENCY = "MpiPointToPoint %benchmark=latency %transport={} %num_nodes=2"
 SAID = f"""\
@@ -59,3 +64,20 @@ def test_lines_of_reframe_go_to_a_file_and_one_stays(tmp_path: Path) -> None:
         broken = io.StringIO()
         assert run("echo no such check; exit 1", broken) == 1
     assert broken.getvalue().endswith("\nno such check\n")
+
+
+@pytest.mark.integration
+def test_what_terminates_while_reframe_starts_reaches_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, made = subprocess.Popen, list[subprocess.Popen[bytes]]()
+
+    def interrupted(*words: Any, **options: Any) -> "subprocess.Popen[bytes]":
+        made.append(real(*words, **options))
+        os.kill(os.getpid(), signal.SIGTERM)
+        return made[0]
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(Terminated, match="has ended"), started(["sleep", "60"]):
+        pytest.fail("it went on")
+    assert made[0].returncode == -signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) is before

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 from fabricheck.errors import Terminated
 from fabricheck.provenance import home
@@ -112,17 +112,10 @@ def follow(
     """
     place = home(suite)
     standing, written = RunStanding(known), place / "reports" / "reframe.out"
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     with (
         written.open("w") as output,
-        subprocess.Popen(
-            command,
-            cwd=place,
-            env=dict(environment),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            pass_fds=[lock],
-        ) as reframe,
-        waited_for(reframe),
+        started(command, cwd=place, env=environment, pass_fds=[lock], **streams) as reframe,
     ):
         assert reframe.stdout is not None, "it is a pipe"
         rest, log = "", Log(place / "reports" / "reframe.log")
@@ -146,28 +139,45 @@ def follow(
 
 
 @contextlib.contextmanager
-def waited_for(process: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """Where this process is interrupted or terminated, let ReFrame cancel its jobs, and say so.
+def started(command: Sequence[str], **options: Any) -> Iterator["subprocess.Popen[bytes]"]:
+    """Start ReFrame; where this process is interrupted or terminated, let it cancel its jobs.
 
-    The terminal interrupts both; what terminates this process gets passed on.
+    The terminal interrupts both; what terminates this process gets passed on. In the middle of the
+    start it waits: nobody else knows of ReFrame, which would go on alone.
+
+    Args:
+        command: its command line.
+        options: of ``subprocess.Popen``.
 
     Raises:
         KeyboardInterrupt: with what became of it.
         Terminated: likewise.
     """
+    process: subprocess.Popen[bytes] | None = None
+    early = list[int]()
 
     def passed_on(number: int, _: object) -> None:
+        if process is None:
+            early.append(number)
+            return
         process.send_signal(number)
         raise Terminated
 
     before = signal.signal(signal.SIGTERM, passed_on)
     try:
-        yield
+        process = subprocess.Popen(command, **options)
+        for number in early[:1]:
+            passed_on(number, None)
+        yield process
     except KeyboardInterrupt as ended:
-        process.communicate()
+        if process is not None:
+            process.communicate()
         raise type(ended)("ReFrame, which cancels its jobs then, has ended") from None
     finally:
         signal.signal(signal.SIGTERM, before)
+        if process is not None:
+            with process:
+                pass
 
 
 class Log:

@@ -1,7 +1,6 @@
 """Running ReFrame and finding what it wrote."""
 
 import json
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,7 @@ from fabricheck.reframe_ext.varied import SWEEP
 from fabricheck.report.files import write_whole
 from fabricheck.report.load import load
 from fabricheck.report.status import Status
-from fabricheck.runner.live import follow, waited_for
+from fabricheck.runner.live import follow, started
 from fabricheck.runner.selection import RunSelection
 
 
@@ -89,16 +88,16 @@ def run(
             write_whole(reports / "turns", json.dumps(selection.turns))
         own[ROTA] = "" if selection.turns is None else str(reports / "turns")
         asked = [*selection.reframe_options(), *options]
-        started = suite, command(suite, *asked), reframe.environment(suite, **own), lock
+        given = suite, command(suite, *asked), reframe.environment(suite, **own), lock
         try:
             if sys.stdout.isatty() and not aside:
                 sys.stdout.flush()
                 # That of the command line shows control characters instead of sending them.
                 with open(1, "w", encoding="utf-8", closefd=False) as terminal:
                     known = costs(home(suite) / "perflogs", selection.system)
-                    code = follow(*started, known=known, terminal=terminal)
+                    code = follow(*given, known=known, terminal=terminal)
             else:
-                code = start(*started, sys.stderr if aside else None)
+                code = start(*given, sys.stderr if aside else None)
         except KeyboardInterrupt as ended:
             raise type(ended)(f"{ended}; {_so_far(perflogs, session)}") from None
     if not (perflogs.is_dir() and last(perflogs, name=session)):
@@ -150,10 +149,6 @@ def start(
     out: TextIO | None = None,
 ) -> int:
     """Start ReFrame, which holds a lock as well, and wait for its end; its exit code."""
-    with (
-        subprocess.Popen(
-            words, cwd=home(suite), env=environment, pass_fds=[lock], stdout=out
-        ) as process,
-        waited_for(process),
-    ):
+    place = home(suite)
+    with started(words, cwd=place, env=environment, pass_fds=[lock], stdout=out) as process:
         return process.wait()
