@@ -170,8 +170,9 @@ def started(command: Sequence[str], **options: Any) -> Iterator["subprocess.Pope
             passed_on(number, None)
         yield process
     except KeyboardInterrupt as ended:
-        if process is not None:
-            process.communicate()
+        if process is None:
+            raise
+        process.communicate()
         raise type(ended)("ReFrame, which cancels its jobs then, has ended") from None
     finally:
         signal.signal(signal.SIGTERM, before)
